@@ -1,0 +1,88 @@
+# Every target does its own set-up: Python 3.11 or newer and make are enough.
+
+EXTRAS_demo = plots
+EXTRAS_test = plots,test,lint
+
+# The first Python that is new enough; `make PYTHON=/path/to/python` overrides it.
+NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && break; done)
+
+# A virtual environment holds absolute paths, so one that was copied or moved is made anew.
+HERE := $(shell pwd | cksum | cut -d' ' -f1)
+SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_native.c)
+BIN = .venv/bin
+PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+.PHONY: help demo test test-oldest lint bench bench-full clean
+.NOTPARALLEL:
+
+help:
+	@echo 'make demo         kernel PCA beside linear PCA, in one HTML page'
+	@echo 'make test         lint, types and the whole test suite'
+	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
+	@echo 'make lint         ruff and mypy only'
+	@echo 'make bench        quick benchmarks (bench-full: all of them)'
+	@echo 'make clean        remove everything that make made'
+
+demo: .venv/.demo-$(HERE)
+	@$(BIN)/mercer demo
+
+test: lint
+	@echo '--- pytest'
+	@$(BIN)/python $(PYTEST)
+
+lint: .venv/.test-$(HERE)
+	@echo '--- ruff'
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo '--- mypy'
+	@$(BIN)/mypy
+
+test-oldest: .venv-oldest/.ready-$(HERE)
+	@echo '--- pytest on the oldest supported dependencies'
+	@.venv-oldest/bin/python $(PYTEST)
+
+bench: .venv/.test-$(HERE)
+	@$(BIN)/python benchmarks/run.py
+
+bench-full: .venv/.test-$(HERE)
+	@$(BIN)/python benchmarks/run.py --full
+
+clean:
+	rm -rf .venv .venv-oldest build dist src/*.egg-info src/mercer/_native*.so mercer-demo
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp says that the environment was made here, one more that it holds what the target needs.
+
+.venv/.test-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
+	@echo 'Installing mercer with its test tools into .venv (a minute or two, once)'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]'
+	@touch .venv/.demo-$(HERE) $@
+
+.venv/.demo-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
+	@echo 'Installing mercer with matplotlib into .venv (a minute, once)'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_demo)]'
+	@touch $@
+
+# The oldest versions are the lower bounds of pyproject.toml: "numpy>=1.26" becomes "numpy==1.26.*".
+OLDEST = import re, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	bounds = project["dependencies"] + project["optional-dependencies"]["plots"]; \
+	print(*[re.sub(r">=(\d+\.\d+).*", r"==\1.*", bound) for bound in bounds], sep="\n")
+
+.venv-oldest/.ready-$(HERE): $(SOURCES) | .venv-oldest/.made-$(HERE)
+	@.venv-oldest/bin/python -c '$(OLDEST)' > .venv-oldest/constraints.txt
+	@echo 'Installing mercer into .venv-oldest with' $$(cat .venv-oldest/constraints.txt)
+	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check --only-binary numpy,scipy,scikit-learn \
+		-c .venv-oldest/constraints.txt -e '.[plots,test]'
+	@touch $@
+
+.venv/.made-$(HERE) .venv-oldest/.made-$(HERE):
+	@$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+		echo 'mercer needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python' >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo 'This Python has no venv module; on Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@echo "Creating $(@D) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(@D)
+	@touch $@

@@ -1,0 +1,25 @@
+"""Kernel principal components: one import for what linear PCA cannot see."""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "KernelPCA": "models.kernel_pca",
+}
+_MODULES = {"datasets", "dropin", "eigen", "kernels", "preimage", "testing"}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name):
+    """Import public names at their first use, so that ``mercer --help`` answers at once."""
+    if name in _HOMES:
+        return getattr(import_module(f"mercer.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"mercer.{name}")
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*__all__, *_MODULES])

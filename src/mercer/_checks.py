@@ -1,0 +1,119 @@
+"""Validation that the models share, and the texts of the errors."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix is no kernel matrix
+ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
+NEGLIGIBLE_MASS = 1e-8  # of the spectrum: below it, negative eigenvalues are rounding
+FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
+DTYPES = [np.float64, np.float32]
+
+
+@contextmanager
+def unchanged_on_error(estimator):
+    """Give the estimator back its state when the block raises: nothing stays half-fitted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def check_rows(estimator, X, *, sparse, fit=False):
+    """Return X as a finite float32 or float64 array or CSR matrix."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError(
+            "X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows."
+        )
+    options = {"accept_sparse": "csr" if sparse else False, "dtype": DTYPES}
+    if not fit:
+        return validate_data(estimator, X, reset=False, **options)
+    return validate_data(estimator, X, copy=True, ensure_min_samples=1, **options)
+
+
+def check_weights(sample_weight, X):
+    """Return the weights above zero (None where none are given), and the numbers of the rows that have one."""
+    if sample_weight is None:
+        return None, np.arange(X.shape[0])
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    counted = np.flatnonzero(weights)
+    if len(counted) == 0:
+        raise ValueError("All sample weights are zero: at least one row must count.")
+    return weights[counted], counted
+
+
+def check_gram(K):
+    """Refuse a matrix that cannot be k(X, X), and say why."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix of k(x_i, x_j) at fit, and the shape is {K.shape}."
+        )
+    scale = np.abs(K).max(initial=0.0)
+    if K.shape[0] > 1 and scale > 0 and not K.diagonal().any():
+        raise ValueError(
+            "The precomputed matrix has zeros on its diagonal, as a matrix of distances has: no kernel does. "
+            "Turn distances D into a kernel first, for example np.exp(-gamma * D**2)."
+        )
+    if np.abs(K - K.T).max(initial=0.0) > ASYMMETRY * scale:
+        raise ValueError("The precomputed matrix is not symmetric, as k(x_i, x_j) = k(x_j, x_i) must be.")
+
+
+def check_diagonal(diagonal, kernel):
+    """Refuse a kernel that overflows on the data: |k(x, y)|² ≤ k(x, x) k(y, y), so that its diagonal tells."""
+    if not np.all(np.isfinite(diagonal)):
+        raise ValueError(
+            f"{kernel!r} overflows on these data: k(x, x) is not finite for row {np.argmin(np.isfinite(diagonal))}. "
+            "Scale the columns, for example with StandardScaler, or lower gamma or degree."
+        )
+
+
+def check_all_components(n_components, n, solver_is_exact):
+    """Refuse the whole spectrum of a large matrix unless it is meant."""
+    if isinstance(n_components, int | np.integer) or n <= ALL_COMPONENTS or solver_is_exact:
+        return
+    gigabytes = 3 * 8 * n**2 / 1e9
+    raise ValueError(
+        f"n_components={n_components!r} needs all eigenvalues of a {n} × {n} matrix: about {gigabytes:.1f} GB and "
+        f"time of order n³. Give a number of components, or solver=Exact() (mercer.eigen) if this is meant."
+    )
+
+
+def warn_of_spectrum(variances, total, n):
+    """Warn of the two ends of a kernel's width, where components mean nothing."""
+    if len(variances) == 0:
+        warnings.warn(
+            "The data are constant in feature space: no component has any variance. Rows that are all equal, or "
+            "a kernel that is far too wide (gamma near 0), give this.",
+            stacklevel=4,
+        )
+    elif n > 2 and variances[0] * (n - 1) < FLAT * total:
+        warnings.warn(
+            "The kernel is too narrow for these data: K ≈ I, every row is its own component and the components "
+            "mean nothing. Use a smaller gamma, for example gamma='median'.",
+            stacklevel=4,
+        )
+
+
+def check_indefinite(policy, report):
+    """Warn of negative eigenvalues, which are left out, or refuse them."""
+    if report.negative_mass < NEGLIGIBLE_MASS:
+        return
+    what = (
+        f"The kernel matrix is indefinite: its smallest eigenvalue (of the covariance) is {report.lowest:.3g}"
+    )
+    if policy == "error":
+        raise ValueError(
+            f"{what}. Use a positive definite kernel, add a multiple of the identity to the matrix, or "
+            "indefinite='clip' to leave the negative part out."
+        )
+    warnings.warn(
+        f"{what}, and negative ones hold {report.negative_mass:.1%} of the spectrum's mass. They are left out; "
+        "indefinite='error' refuses such kernels.",
+        stacklevel=4,
+    )

@@ -1,0 +1,277 @@
+"""Leading eigenpairs of a symmetric operator: ``eigenpairs`` alone sorts, cuts by rank, fixes signs and checks.
+
+Solvers are small frozen settings with ``__call__(A, q, rng)``. Each returns Ritz pairs in any order; what they promise
+is checked here, and a driver that fails is replaced by one that does not.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+EPS = np.finfo(float).eps
+SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
+LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
+SKEW = 1e-4  # a skewness below this does not decide a sign
+TIE = 1e-6  # coordinates closer than this are one
+LOST = 1e-3  # a residual above this share of λ₁ means that an iterative driver has failed
+
+
+@dataclass(frozen=True, eq=False)
+class Ritz:
+    """What a solver returns: approximate eigenvalues, orthonormal vectors and A @ vectors, in any order."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    images: np.ndarray
+    passes: int
+    note: str = ""
+
+    @property
+    def residuals(self):
+        """‖Av − λv‖ for each pair, relative to the largest |λ|."""
+        scale = np.abs(self.values).max(initial=np.finfo(float).tiny)
+        return (
+            np.linalg.norm(self.images - self.vectors * self.values.astype(self.vectors.dtype), axis=0)
+            / scale
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was done, and how well: the fitted attribute ``solver_``.
+
+    ``passes`` counts products with the whole matrix, ``residual`` is the largest ‖Av − λv‖ / λ₁ of the pairs kept,
+    ``lowest`` the smallest eigenvalue seen and ``negative_mass`` the share Σ|λ₋| / Σ|λ| of an indefinite matrix (a
+    lower bound where not all eigenvalues were computed). ``note`` says what was done instead of what was asked.
+    """
+
+    solver: Any
+    passes: int
+    residual: float
+    lowest: float = 0.0
+    negative_mass: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenpairs:
+    """Eigenvalues in falling order, orthonormal eigenvectors, and the report."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    info: Report
+
+
+def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
+    """Return the q largest eigenpairs of A above the rank threshold: fewer if there are not so many.
+
+    The threshold is n·ε·λ₁, or n·ε·``floor()`` if that is larger: the size of what A was centred from, whose rounding
+    it carries. ``definite=False`` looks for negative eigenvalues too and reports their mass.
+    """
+    n = A.shape[0]
+    q = n if q is None else min(q, n)
+    solver = choose(solver, n, q)
+    ritz = _guarded(
+        solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0)
+    )
+    scale = max(ritz.values.max(initial=0.0), floor() if floor else 0.0)
+    kept = np.argsort(ritz.values)[::-1][: min(q, np.sum(ritz.values > n * EPS * scale))]
+    values, vectors = ritz.values[kept], ritz.vectors[:, kept]
+    negative = ritz.values[ritz.values < -n * EPS * scale]
+    if not definite and len(ritz.values) < n:
+        negative = np.minimum(_lowest(A), 0.0, keepdims=True)
+    mass = -negative.sum() / max(np.abs(ritz.values).sum(), -negative.sum(), np.finfo(float).tiny)
+    info = Report(
+        solver,
+        ritz.passes,
+        residual=float(ritz.residuals[kept].max(initial=0.0)),
+        lowest=float(negative.min(initial=0.0)),
+        negative_mass=float(mass),
+        note=ritz.note,
+    )
+    return Eigenpairs(values.astype(float), vectors * signs(vectors, A), info)
+
+
+def choose(solver, n, q):
+    """Return the solver that a name stands for; ``"auto"`` by this table.
+
+    ==============================  ============================================
+    few rows (n ≤ 1500)             ``Exact``: LAPACK on the stored matrix
+    many components (q > n/5)       ``Exact``: no iteration saves anything
+    else                            ``Lanczos``, no matrix stored
+    ==============================  ============================================
+    """
+    if not isinstance(solver, str):
+        return solver
+    if solver == "auto":
+        return Exact() if n <= SMALL or 5 * q > n else Lanczos()
+    if solver in NAMES:
+        return NAMES[solver]()
+    raise ValueError(
+        f"{solver!r} is no solver. Give one of 'auto', {', '.join(map(repr, NAMES))}, or an instance."
+    )
+
+
+def _guarded(solver, A, q, rng):
+    """Run the solver; where it raises, loses pairs or has not converged, run one that cannot."""
+    try:
+        ritz = solver(A, q, rng)
+        found = np.isfinite(ritz.residuals) & (ritz.residuals < LOST)
+        if isinstance(solver, Exact | Randomized) or found.sum() >= q:
+            return ritz
+        cause = f"{type(solver).__name__} converged for {found.sum()} of {q} pairs"
+    except (ArpackError, np.linalg.LinAlgError) as error:
+        cause = f"{type(solver).__name__} failed ({error})"
+    instead = Exact() if A.shape[0] <= 2 * SMALL else Randomized()
+    ritz = instead(A, q, rng)
+    return Ritz(ritz.values, ritz.vectors, ritz.images, ritz.passes, f"{cause}; {instead!r} was used instead")
+
+
+@dataclass(frozen=True)
+class Exact:
+    """LAPACK on the stored matrix."""
+
+    def __call__(self, A, q, rng=None):
+        K = A.dense()
+        values, vectors = _eigh(K, q)
+        return Ritz(values, vectors, K @ vectors, passes=1)
+
+
+def _eigh(K, q):
+    """The q largest pairs by LAPACK's subset driver, or all by divide and conquer where that one fails or is slower."""
+    n = len(K)
+    if n >= LAPACK_32BIT:
+        return scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
+    if 4 * q < n <= SMALL:
+        try:
+            values, vectors = scipy.linalg.eigh(
+                K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False
+            )
+            if len(values) == q:  # on K ≈ I it may return none at all
+                return values, vectors
+        except np.linalg.LinAlgError:
+            pass
+    values, vectors = np.linalg.eigh(K)
+    return values[n - q :], vectors[:, n - q :]
+
+
+@dataclass(frozen=True)
+class Lanczos:
+    """ARPACK's implicitly restarted Lanczos, one product at a time, to the residual ``tol``·λ (0 = machine precision).
+
+    A single starting vector can miss a member of a tight cluster: a block that is orthogonal to what was found is
+    sent after it, and what it brings is taken in.
+    """
+
+    tol: float = 0.0
+    max_iter: int | None = None
+
+    def __call__(self, A, q, rng):
+        n = A.shape[0]
+        if 2 * q >= n:
+            return Exact()(A, q)  # a Krylov space that large is the whole space
+        products = 0
+
+        def matvec(v):
+            nonlocal products
+            products += 1
+            return (A @ v.reshape(n, 1))[:, 0]
+
+        operator = LinearOperator((n, n), matvec=matvec, dtype=A.dtype)
+        start = rng.uniform(-1, 1, n).astype(A.dtype)
+        _, vectors = eigsh(operator, q, which="LA", tol=self.tol, maxiter=self.max_iter, v0=start)
+        return _repaired(A, vectors.astype(A.dtype), q, rng, products)
+
+
+def _repaired(A, V, q, rng, passes):
+    """Rayleigh–Ritz on what was found and on a random block outside it, sent twice through A."""
+    V = np.linalg.qr(V)[0]
+    AV = A @ V
+    probe = orthonormal(rng.standard_normal((len(V), PROBES)).astype(V.dtype), V)
+    probe = orthonormal(A @ probe, V)
+    basis, images = np.hstack([V, probe]), np.hstack([AV, A @ probe])
+    return rayleigh_ritz(basis, images, q, passes + 3)
+
+
+PROBES = 4
+
+
+@dataclass(frozen=True)
+class Randomized:
+    """Randomised block Krylov: ``power + 1`` passes over A, whatever q is."""
+
+    oversample: int = 10
+    power: int = 4
+
+    def __call__(self, A, q, rng):
+        n = A.shape[0]
+        block = np.linalg.qr(rng.standard_normal((n, min(n, q + self.oversample))).astype(A.dtype))[0]
+        basis, images, passes = block, A @ block, 1
+        while passes <= self.power and (block := orthonormal(images[:, -block.shape[1] :], basis)).shape[1]:
+            basis, images, passes = np.hstack([basis, block]), np.hstack([images, A @ block]), passes + 1
+        return rayleigh_ritz(basis, images, min(n, q + self.oversample), passes)
+
+
+def rayleigh_ritz(basis, images, q, passes):
+    """The q largest Ritz pairs of A in the span of an orthonormal basis, of which images = A @ basis are known."""
+    S = basis.T.astype(float) @ images.astype(float)
+    values, W = np.linalg.eigh((S + S.T) / 2)
+    W = W[:, -q:].astype(basis.dtype)
+    return Ritz(values[-q:], basis @ W, images @ W, passes)
+
+
+def orthonormal(block, basis):
+    """An orthonormal basis of what the block adds to the span of ``basis``: fewer columns where it adds less."""
+    norms = np.linalg.norm(block, axis=0)
+    tiny = 100 * np.finfo(block.dtype).eps  # a column that loses all but this share of its length lay inside
+    block = block[:, norms > 0] / norms[norms > 0]
+    for _ in range(2):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
+        block = block - basis @ (basis.T @ block)
+        Q, R, _ = scipy.linalg.qr(block, mode="economic", pivoting=True, check_finite=False)
+        block = Q[:, np.abs(R.diagonal()) > tiny]
+        tiny = 0.5
+    return block
+
+
+def signs(vectors, A):
+    """±1 for each vector such that Σ w y³ > 0 for its coordinates y = v/√w; see ``_tied_sign`` where that is 0.
+
+    The rule does not depend on the order of the rows, nor on whether a row stands twice or has twice the weight.
+    """
+    root = getattr(A, "root", np.full((len(vectors), 1), len(vectors) ** -0.5))
+    Y = vectors.astype(float) / root
+    skewness = np.sum(vectors * vectors * Y, axis=0)
+    return np.array(
+        [
+            np.sign(skew) if abs(skew) > SKEW else _tied_sign(y, A.points)
+            for skew, y in zip(skewness, Y.T, strict=True)
+        ],
+        vectors.dtype,
+    )
+
+
+def _tied_sign(y, points):
+    """The sign of the largest |y|; of rows that tie, the first in the lexicographic order of the points."""
+    rows = np.flatnonzero(np.abs(y) >= (1 - TIE) * np.abs(y).max())
+    if points is None or len(rows) == 1:
+        return np.sign(y[rows[0]])
+    tied = points[rows]
+    tied = np.asarray(tied.todense() if hasattr(tied, "todense") else tied, float)
+    grid = TIE * max(np.abs(tied).max(), np.finfo(float).tiny)
+    return np.sign(y[rows[np.lexsort(np.round(tied / grid).T[::-1])[0]]])
+
+
+def _lowest(A):
+    """The smallest eigenvalue of A, roughly."""
+    operator = LinearOperator(A.shape, matvec=lambda v: (A @ v.reshape(-1, 1))[:, 0], dtype=A.dtype)
+    start = np.cos(np.arange(A.shape[0])).astype(A.dtype)  # any vector that no eigenvector is orthogonal to
+    try:
+        return eigsh(operator, 1, which="SA", tol=0.01, v0=start, return_eigenvectors=False)
+    except ArpackError:
+        return np.zeros(1)
+
+
+NAMES = {"exact": Exact, "lanczos": Lanczos, "randomized": Randomized}

@@ -1,0 +1,178 @@
+"""Symmetric operators that need not exist in memory: the Gram matrix, and the weighted covariance around it.
+
+An operator knows its ``shape`` and ``dtype``, multiplies (``A @ V``), and gives its diagonal (``diag()``), its trace,
+some columns (``columns(index)``) and itself as a new float64 array (``dense()``). ``points`` are the rows behind it,
+or None. These are the only three; a solver sees nothing else of a kernel.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from .kernels import Kernel
+from .tiles import map_rows, symmetric_matrix, symmetric_rows
+
+
+class Operator(Protocol):
+    """A symmetric matrix that need not exist in memory."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def points(self) -> Any: ...
+    def __matmul__(self, V): ...
+    def diag(self) -> np.ndarray: ...
+    def columns(self, index) -> np.ndarray: ...
+    def dense(self) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """K = k(X, X), whose tiles are made where they are used and forgotten."""
+
+    kernel: Kernel
+    X: Any
+
+    @property
+    def shape(self):
+        return (self.X.shape[0], self.X.shape[0])
+
+    @property
+    def dtype(self):
+        return self.X.dtype
+
+    @property
+    def points(self):
+        return self.X
+
+    def __matmul__(self, V):
+        return symmetric_rows(self.kernel, self.X, np.asarray(V, self.dtype))
+
+    def diag(self):
+        return self.kernel.diag(self.X)
+
+    def columns(self, index):
+        k = self.kernel.onto(self.X[index])
+        return map_rows(k, self.X, width=len(index))
+
+    def dense(self):
+        return symmetric_matrix(self.kernel, self.X.astype(float), float)
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """K in memory."""
+
+    K: np.ndarray
+    points = None
+
+    @property
+    def shape(self):
+        return self.K.shape
+
+    @property
+    def dtype(self):
+        return self.K.dtype
+
+    def __matmul__(self, V):
+        return self.K @ np.asarray(V, self.dtype)
+
+    def diag(self):
+        return self.K.diagonal()
+
+    def columns(self, index):
+        return self.K[:, index]
+
+    def dense(self):
+        return self.K.astype(float)
+
+
+class Covariance:
+    """A = JᵀKJ, J = (I − SGᵀ) diag(√w): the covariance Σₙ wₙ(φₙ − φ̄)(φₙ − φ̄)ᵀ seen from the rows.
+
+    ``S`` has a column of mean weights for each group and G says which group a row is centred by; one group is the
+    usual centring, ``S=None`` is none. K itself is never changed.
+    """
+
+    def __init__(self, gram, w, S=None, groups=None):
+        n = gram.shape[0]
+        self.gram = gram
+        self.root = np.sqrt(w).astype(gram.dtype, copy=False)[:, None]
+        self.S = np.zeros((n, 1)) if S is None else np.asarray(S, float).reshape(n, -1)
+        self.groups = np.zeros(n, int) if groups is None else np.asarray(groups)
+        self.G = np.eye(self.S.shape[1], dtype=gram.dtype)[self.groups]
+        self.centred = S is not None
+
+    @property
+    def shape(self):
+        return self.gram.shape
+
+    @property
+    def dtype(self):
+        return self.gram.dtype
+
+    @property
+    def points(self):
+        return self.gram.points
+
+    def J(self, V):
+        """J V."""
+        U = self.root * V
+        return U - self._S @ (self.G.T @ U) if self.centred else U
+
+    def Jt(self, M):
+        """Jᵀ M."""
+        return self.root * (M - self.G @ (self._S.T @ M) if self.centred else M)
+
+    def __matmul__(self, V):
+        JV = self.J(np.asarray(V, self.dtype))
+        if "KS" in self.__dict__ or not self.centred:
+            return self.Jt(self.gram @ JV)
+        K_SJV = self.gram @ np.hstack([self._S, JV])  # the means ride along on the first product
+        self.KS = K_SJV[:, : self.S.shape[1]].astype(float)
+        return self.Jt(K_SJV[:, self.S.shape[1] :])
+
+    @cached_property
+    def _S(self):
+        return self.S.astype(self.dtype, copy=False)
+
+    @cached_property
+    def KS(self):
+        """k(xₙ, ·) averaged over each group: (n, g)."""
+        return (self.gram @ self._S).astype(float) if self.centred else np.zeros_like(self.S)
+
+    @property
+    def mean_sqnorms(self):
+        """‖φ̄‖² of each group: diag SᵀKS."""
+        return np.sum(self.S * self.KS, axis=0)
+
+    def diag(self):
+        own_mean = self.KS[np.arange(len(self.groups)), self.groups]
+        K_centred = self.gram.diag().astype(float) - 2 * own_mean + self.mean_sqnorms[self.groups]
+        return self.root[:, 0].astype(float) ** 2 * K_centred
+
+    def columns(self, index):
+        JE = self.root[index, 0] * self.gram.columns(index)
+        if self.centred:
+            JE = JE - (self.KS @ (self.G[index] * self.root[index]).T).astype(self.dtype)
+        return self.Jt(JE)
+
+    def dense(self):
+        """K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ between √w and √w, in the one array that K takes."""
+        A = self.gram.dense()
+        if self.centred:
+            KS = A @ self.S
+            SKS = self.S.T @ KS
+            KSG = KS if SKS.size == 1 else KS[:, self.groups]
+            A -= KSG
+            A -= KSG.T
+            A += SKS if SKS.size == 1 else SKS[np.ix_(self.groups, self.groups)]
+            self.KS = KS
+        root = self.root.astype(float)
+        A *= root
+        A *= root.T
+        return A

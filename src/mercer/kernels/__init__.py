@@ -1,0 +1,71 @@
+"""Kernels, as their formulas; ``as_kernel`` is the door through which names and functions become kernels."""
+
+import sklearn.gaussian_process.kernels as gp
+
+from .base import Kernel, Profile, Projective, Radial, sqdist
+from .compose import Normalized, OnColumns, Product, Scaled, Sum
+from .given import FromFunction, GaussianProcess, Precomputed
+from .projective import Cosine, Linear, Polynomial, Sigmoid
+from .radial import RBF, Chi2, InverseMultiquadric, Laplacian, Matern, RationalQuadratic
+
+NAMES = {
+    "rbf": RBF,
+    "laplacian": Laplacian,
+    "matern": Matern,
+    "linear": Linear,
+    "poly": Polynomial,
+    "sigmoid": Sigmoid,
+    "cosine": Cosine,
+    "chi2": Chi2,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel):
+    """Return the kernel that a name, a kernel, scikit-learn's Gaussian-process kernel or a function stands for.
+
+    Examples
+    --------
+    >>> as_kernel("poly")
+    Polynomial()
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in NAMES:
+        return NAMES[kernel]()
+    if isinstance(kernel, gp.Kernel):
+        return GaussianProcess(kernel)
+    if callable(kernel) and not isinstance(kernel, type):
+        return FromFunction(kernel)
+    raise ValueError(
+        f"{kernel!r} is no kernel. Give one of {', '.join(map(repr, NAMES))}, a kernel of mercer.kernels "
+        "such as RBF(gamma=0.1), or a function K(X, Y)."
+    )
+
+
+__all__ = [
+    "RBF",
+    "Chi2",
+    "Cosine",
+    "FromFunction",
+    "GaussianProcess",
+    "InverseMultiquadric",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Normalized",
+    "OnColumns",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Profile",
+    "Projective",
+    "Radial",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "as_kernel",
+    "sqdist",
+]

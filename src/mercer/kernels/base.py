@@ -1,0 +1,189 @@
+"""What a kernel is: a function of pairs of rows, most often a profile of one statistic of the pair."""
+
+from abc import ABC, abstractmethod
+from copy import copy
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from .. import native
+from .width import number, resolve_gamma, resolve_lengthscale
+
+
+class Kernel(ABC, BaseEstimator):
+    """A positive (semi-)definite function of two rows.
+
+    Kernels have scikit-learn's ``get_params``/``set_params``, so that ``kernel__gamma`` can be searched; they compare
+    with ``==`` by class and parameters, and combine by ``+``, ``*`` and multiplication with a number.
+    """
+
+    sparse = False  # whether rows may come as a sparse matrix
+    nonnegative = False  # whether the entries of the rows must not be negative
+    definite = True  # whether every Gram matrix is positive semi-definite
+    __array_ufunc__ = None  # NumPy's numbers leave `number * kernel` to us
+
+    def __call__(self, X, Y):
+        """Return the matrix k(xᵢ, yⱼ), of shape (n, m)."""
+        return self.onto(Y)(X)
+
+    @abstractmethod
+    def onto(self, Z):
+        """Return the function x ↦ k(x, Z), with what depends on Z alone computed once."""
+
+    @abstractmethod
+    def diag(self, X):
+        """Return k(xᵢ, xᵢ), of shape (n,)."""
+
+    def bind(self, X, weights=None, center=True):
+        """Return a copy with the parameters that depend on data filled in; the kernel itself is not changed."""
+        bound = copy(self)
+        if hasattr(self, "gamma"):
+            bound.gamma = resolve_gamma(self.gamma, X, weights)
+        return bound
+
+    def ready(self, d):
+        """Return the kernel itself, or a copy with the γ that ``gamma=None`` stands for on d columns."""
+        if isinstance(self.gamma, Real):
+            return self
+        ready = copy(self)
+        ready.gamma = number(self, d)
+        return ready
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    __hash__ = None  # type: ignore[assignment]  # parameters may be arrays, and change
+
+    def __add__(self, other):
+        from .compose import Sum
+
+        return Sum(self, other)
+
+    def __mul__(self, other):
+        from .compose import Product, Scaled
+
+        return Scaled(self, other) if isinstance(other, Real) else Product(self, other)
+
+    __rmul__ = __mul__
+
+
+class Profile(Kernel):
+    """k = profile(t) of one statistic t of the pair. A profile owns its argument and may overwrite it."""
+
+    @abstractmethod
+    def profile(self, t):
+        """Return k as a function of t."""
+
+    @abstractmethod
+    def slope(self, t):
+        """Return dk/dt."""
+
+
+class Radial(Profile):
+    """k = profile(t), t = ‖x − y‖², of width ``gamma``, or of one ``lengthscale`` for each column.
+
+    ``gamma`` is a number; ``None`` = 1/d; ``"scale"`` = 1/(d · variance), as in ``SVC``; or ``"median"`` = 1/median
+    of the squared distances. ``lengthscale`` ℓ (a number, or one for each column) stands for γ = 1/(2ℓ²).
+    """
+
+    sparse = True
+    native_kind: int | None = None  # number of the profile in the C extension
+    rough = False  # a profile with a kink at 0 must not see the rounding of the expanded distance
+    gamma: Any
+    lengthscale: Any
+
+    def bind(self, X, weights=None, center=True):
+        if self.lengthscale is None:
+            return super().bind(X, weights, center)
+        bound = copy(self)
+        bound.gamma = resolve_lengthscale(self, X.shape[1])
+        return bound
+
+    @classmethod
+    def from_sigma(cls, sigma, **parameters):
+        """Return the kernel of standard deviation σ: γ = 1/(2σ²)."""
+        return cls(gamma=1 / (2 * sigma**2), **parameters)
+
+    @classmethod
+    def from_radius(cls, r, **parameters):
+        """Return the kernel of radius r: γ = 1/r²."""
+        return cls(gamma=1 / r**2, **parameters)
+
+    @abstractmethod
+    def inverse(self, v):
+        """Return the t at which the profile is v, 0 < v ≤ 1."""
+
+    def onto(self, Z):
+        kernel = self.ready(Z.shape[1])
+        tile = native.tile(kernel, kernel.scaled(Z)) or _radial_tile(kernel, kernel.scaled(Z))
+        return lambda x: tile(kernel.scaled(x))
+
+    def diag(self, X):
+        return np.ones(X.shape[0], X.dtype)  # every profile is 1 at t = 0
+
+    def scaled(self, X):
+        """X in units of the lengthscale."""
+        if self.lengthscale is None:
+            return X
+        if issparse(X):
+            return X.multiply(1 / np.asarray(self.lengthscale, X.dtype)).tocsr()
+        return X / np.asarray(self.lengthscale, X.dtype)
+
+
+def _radial_tile(kernel, Z):
+    """x ↦ profile(‖x − Z‖²) in NumPy, for dense and sparse rows."""
+    if issparse(Z):
+        return lambda x: kernel.profile(_expanded(x, Z, row_norms(Z, squared=True), kernel.rough))
+    origin = Z.mean(axis=0)  # distances do not depend on it, their rounding does
+    Z = Z - origin
+    norms = row_norms(Z, squared=True)
+    return lambda x: kernel.profile(_expanded(x - origin, Z, norms, kernel.rough))
+
+
+def _expanded(X, Z, z2, rough):
+    """‖x − z‖² = ‖x‖² + ‖z‖² − 2xᵀz, never negative."""
+    x2 = row_norms(X, squared=True)[:, None]
+    t = safe_sparse_dot(X, Z.T, dense_output=True)
+    t *= -2
+    t += x2
+    t += z2
+    if rough:
+        t[t < 8 * np.finfo(t.dtype).eps * (x2 + z2)] = 0
+    return np.maximum(t, 0, out=t)
+
+
+def sqdist(X, Y):
+    """‖xᵢ − yⱼ‖², of shape (n, m)."""
+    return _radial_tile(_Identity(), Y)(X)
+
+
+class _Identity:
+    rough = True
+
+    @staticmethod
+    def profile(t):
+        return t
+
+
+class Projective(Profile):
+    """k = profile(t), t = xᵀy."""
+
+    sparse = True
+
+    def onto(self, Z):
+        return lambda x: self.profile(safe_sparse_dot(x, Z.T, dense_output=True))
+
+    def diag(self, X):
+        return self.profile(row_norms(X, squared=True))
+
+
+def exp_into(t):
+    """exp(t), written over t."""
+    return native.exp_into(t) if native.serves(t) else np.exp(t, out=t)

@@ -1,0 +1,117 @@
+"""Kernels made of kernels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel
+
+
+class _Composed(Kernel):
+    """A kernel whose parts are parameters of its own."""
+
+    def bind(self, X, weights=None, center=True):
+        bound = {
+            name: part.bind(X, weights, center=False) if isinstance(part, Kernel) else part
+            for name, part in self.get_params(deep=False).items()
+        }
+        return type(self)(**bound)
+
+    @property
+    def parts(self):
+        return [part for part in self.get_params(deep=False).values() if isinstance(part, Kernel)]
+
+    @property
+    def sparse(self):  # type: ignore[override]
+        return all(part.sparse for part in self.parts)
+
+    @property
+    def definite(self):  # type: ignore[override]
+        return all(part.definite for part in self.parts)
+
+
+@dataclass(eq=False, repr=False)
+class Sum(_Composed):
+    """k = k₁ + k₂."""
+
+    k1: Kernel
+    k2: Kernel
+
+    def onto(self, Z):
+        f, g = self.k1.onto(Z), self.k2.onto(Z)
+        return lambda x: f(x) + g(x)
+
+    def diag(self, X):
+        return self.k1.diag(X) + self.k2.diag(X)
+
+
+@dataclass(eq=False, repr=False)
+class Product(_Composed):
+    """k = k₁k₂."""
+
+    k1: Kernel
+    k2: Kernel
+
+    def onto(self, Z):
+        f, g = self.k1.onto(Z), self.k2.onto(Z)
+        return lambda x: f(x) * g(x)
+
+    def diag(self, X):
+        return self.k1.diag(X) * self.k2.diag(X)
+
+
+@dataclass(eq=False, repr=False)
+class Scaled(_Composed):
+    """k = c·k₁, c > 0."""
+
+    k1: Kernel
+    c: float
+
+    def bind(self, X, weights=None, center=True):
+        if not self.c > 0:
+            raise ValueError(f"A kernel can be scaled by a positive number only, and {self.c!r} was given.")
+        return super().bind(X, weights, center)
+
+    def onto(self, Z):
+        f = self.k1.onto(Z)
+        return lambda x: self.c * f(x)
+
+    def diag(self, X):
+        return self.c * self.k1.diag(X)
+
+
+@dataclass(eq=False, repr=False)
+class OnColumns(_Composed):
+    """k = k₁ on some columns: indices, a slice or a boolean mask."""
+
+    k1: Kernel
+    columns: Any
+
+    def bind(self, X, weights=None, center=True):
+        return OnColumns(self.k1.bind(X[:, self.columns], weights, center=False), self.columns)
+
+    def onto(self, Z):
+        f = self.k1.onto(Z[:, self.columns])
+        return lambda x: f(x[:, self.columns])
+
+    def diag(self, X):
+        return self.k1.diag(X[:, self.columns])
+
+
+@dataclass(eq=False, repr=False)
+class Normalized(_Composed):
+    """k = k₁(x, y) / √(k₁(x, x) k₁(y, y)), and 0 where k₁(x, x) is 0."""
+
+    k1: Kernel
+
+    def onto(self, Z):
+        f, z = self.k1.onto(Z), self._inverse_norms(Z)
+        return lambda x: f(x) * self._inverse_norms(x)[:, None] * z
+
+    def diag(self, X):
+        return self.k1.diag(X) * self._inverse_norms(X) ** 2
+
+    def _inverse_norms(self, X):
+        norms = np.sqrt(np.maximum(self.k1.diag(X), 0))
+        return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)

@@ -1,0 +1,111 @@
+"""Kernels of the inner product t = xᵀy."""
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.preprocessing import normalize
+
+from .base import Projective
+
+
+@dataclass(eq=False, repr=False)
+class Linear(Projective):
+    """k = xᵀy. A centred model takes it about the mean of the data, which keeps the digits of data far from 0."""
+
+    origin = None
+
+    def bind(self, X, weights=None, center=True):
+        bound = copy(self)
+        if center and not issparse(X):
+            bound.origin = np.average(
+                X, axis=0, weights=weights
+            )  # in float64: the mean of float32 rows needs it
+        return bound
+
+    def onto(self, Z):
+        if self.origin is None:
+            return super().onto(Z)
+        centred = self._about_origin(Z)
+        return lambda x: self._about_origin(x) @ centred.T
+
+    def diag(self, X):
+        return super().diag(self._about_origin(X))
+
+    def profile(self, t):
+        return t
+
+    def slope(self, t):
+        return np.ones_like(t)
+
+    def _about_origin(self, X):
+        return X if self.origin is None else (X - self.origin).astype(X.dtype, copy=False)
+
+
+class _Affine(Projective):
+    """A profile of γt + c₀."""
+
+    gamma: Any
+    coef0: float
+
+    def onto(self, Z):
+        return Projective.onto(self.ready(Z.shape[1]), Z)
+
+    def diag(self, X):
+        return Projective.diag(self.ready(X.shape[1]), X)
+
+    def argument(self, t):
+        t *= self.gamma
+        t += self.coef0
+        return t
+
+
+@dataclass(eq=False, repr=False)
+class Polynomial(_Affine):
+    """k = (γt + c₀)^degree."""
+
+    degree: float = 3
+    gamma: float | str | None = None
+    coef0: float = 1.0
+
+    def profile(self, t):
+        t = self.argument(t)
+        return np.power(t, self.degree, out=t)
+
+    def slope(self, t):
+        return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
+
+
+@dataclass(eq=False, repr=False)
+class Sigmoid(_Affine):
+    """k = tanh(γt + c₀): not positive definite, see the parameter ``indefinite`` of the models."""
+
+    gamma: float | str | None = None
+    coef0: float = 1.0
+    definite = False
+
+    def profile(self, t):
+        t = self.argument(t)
+        return np.tanh(t, out=t)
+
+    def slope(self, t):
+        return self.gamma / np.cosh(self.gamma * t + self.coef0) ** 2
+
+
+@dataclass(eq=False, repr=False)
+class Cosine(Projective):
+    """k = xᵀy / (‖x‖‖y‖), and 0 where a row is 0."""
+
+    def onto(self, Z):
+        return lambda x, onto=super().onto(normalize(Z)): onto(normalize(x))
+
+    def diag(self, X):
+        return super().diag(normalize(X))
+
+    def profile(self, t):
+        return t
+
+    def slope(self, t):
+        return np.ones_like(t)

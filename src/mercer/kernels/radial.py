@@ -1,0 +1,188 @@
+"""Kernels of the squared distance t = ‖x − y‖², and the two of other distances that the field uses."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import additive_chi2_kernel
+
+from .. import native
+from .base import Profile, Radial, exp_into
+
+Width = float | str | None
+
+
+@dataclass(eq=False, repr=False)
+class RBF(Radial):
+    """k = exp(−γt).
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> RBF.from_sigma(2.0)
+    RBF(gamma=0.125)
+    """
+
+    gamma: Width = None
+    lengthscale: Any = None
+    native_kind = 0
+
+    def profile(self, t):
+        t *= -self.gamma
+        return exp_into(t)
+
+    def slope(self, t):
+        return -self.gamma * self.profile(t)
+
+    def inverse(self, v):
+        return -np.log(v) / self.gamma
+
+
+@dataclass(eq=False, repr=False)
+class InverseMultiquadric(Radial):
+    """k = (1 + γt)^{−½}."""
+
+    gamma: Width = None
+    lengthscale: Any = None
+    native_kind = 1
+
+    def profile(self, t):
+        t *= self.gamma
+        t += 1
+        np.sqrt(t, out=t)
+        return np.reciprocal(t, out=t)
+
+    def slope(self, t):
+        return -self.gamma / 2 * (1 + self.gamma * t) ** -1.5
+
+    def inverse(self, v):
+        return (v**-2.0 - 1) / self.gamma
+
+
+@dataclass(eq=False, repr=False)
+class RationalQuadratic(Radial):
+    """k = (1 + γt/α)^{−α}; α → ∞ is the RBF."""
+
+    alpha: float = 1.0
+    gamma: Width = None
+    lengthscale: Any = None
+    native_kind = 2
+
+    def profile(self, t):
+        t *= self.gamma / self.alpha
+        t += 1
+        return np.power(t, -self.alpha, out=t)
+
+    def slope(self, t):
+        return -self.gamma * (1 + self.gamma / self.alpha * t) ** (-self.alpha - 1)
+
+    def inverse(self, v):
+        return (v ** (-1 / self.alpha) - 1) * self.alpha / self.gamma
+
+
+@dataclass(eq=False, repr=False)
+class Matern(Radial):
+    """The Matérn kernel of smoothness ν ∈ {½, 3/2, 5/2}; u = √(4νγt), and ν → ∞ is the RBF.
+
+    ν = ½: e^{−u};  3/2: (1 + u)e^{−u};  5/2: (1 + u + u²/3)e^{−u}.
+    """
+
+    nu: float = 1.5
+    gamma: Width = None
+    lengthscale: Any = None
+
+    def bind(self, X, weights=None, center=True):
+        if self.nu not in _MATERN:
+            raise ValueError(
+                f"Matern takes nu = 0.5, 1.5 or 2.5, and {self.nu!r} was given. For larger nu use RBF."
+            )
+        return super().bind(X, weights, center)
+
+    @property
+    def rough(self):  # type: ignore[override]
+        return self.nu < 1
+
+    @property
+    def native_kind(self):  # type: ignore[override]
+        return {0.5: 3, 1.5: 4, 2.5: 5}.get(self.nu)
+
+    def profile(self, t):
+        u = self._u(t)
+        value = _MATERN[self.nu][0](u)
+        value *= exp_into(np.negative(u, out=u))
+        return value
+
+    def slope(self, t):
+        """dk/dt = dk/du · 2νγ/u; infinite at t = 0 for ν = ½."""
+        u = self._u(np.array(t))
+        with np.errstate(divide="ignore"):
+            return -2 * self.nu * self.gamma * _MATERN[self.nu][1](u) * np.exp(-u)
+
+    def inverse(self, v):
+        """Solved by Newton's method in u, monotone from the left because k is convex in u beyond its bend."""
+        v = np.asarray(v, float)
+        u = np.maximum(-np.log(v), 0)  # k ≥ e^{−u}: a start on the left of the root
+        value, minus_slope_over_u = _MATERN[self.nu]
+        for _ in range(_NEWTON_STEPS):
+            slope = minus_slope_over_u(u) * u if self.nu > 1 else np.ones_like(u)
+            step = (value(u) * np.exp(-u) - v) / np.maximum(slope * np.exp(-u), np.finfo(float).tiny)
+            u = np.maximum(u + np.minimum(step, 1.0), 0)
+        return u**2 / (4 * self.nu * self.gamma)
+
+    def _u(self, t):
+        t *= 4 * self.nu * self.gamma
+        return np.sqrt(t, out=t)
+
+
+_NEWTON_STEPS = 60
+# k(u)·e^u and −k′(u)·e^u / u
+_MATERN = {
+    0.5: (np.ones_like, lambda u: 1 / u),
+    1.5: (lambda u: 1 + u, np.ones_like),
+    2.5: (lambda u: 1 + u + u * u / 3, lambda u: (1 + u) / 3),
+}
+
+
+class _Distance(Profile):
+    """k = exp(−γt) of a distance t that is not the Euclidean one."""
+
+    gamma: Any
+
+    def profile(self, t):
+        t *= -self.gamma
+        return exp_into(t)
+
+    def slope(self, t):
+        return -self.gamma * self.profile(t)
+
+    def inverse(self, v):
+        """Return the t at which the profile is v, 0 < v ≤ 1."""
+        return -np.log(v) / self.gamma
+
+    def diag(self, X):
+        return np.ones(X.shape[0], X.dtype)
+
+
+@dataclass(eq=False, repr=False)
+class Laplacian(_Distance):
+    """k = exp(−γ‖x − y‖₁)."""
+
+    gamma: Width = None
+    native_kind = 6
+
+    def onto(self, Z):
+        kernel = self.ready(Z.shape[1])
+        return native.tile(kernel, Z) or (lambda x: kernel.profile(cdist(x, Z, "cityblock").astype(x.dtype)))
+
+
+@dataclass(eq=False, repr=False)
+class Chi2(_Distance):
+    """k = exp(−γ Σ (x − y)²/(x + y)), for histograms: no entry may be negative."""
+
+    gamma: Width = 1.0
+    nonnegative = True
+
+    def onto(self, Z):
+        kernel = self.ready(Z.shape[1])
+        return lambda x: kernel.profile(-additive_chi2_kernel(x, Z).astype(x.dtype))

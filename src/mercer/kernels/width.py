@@ -1,0 +1,81 @@
+"""Widths that follow from data: the rules behind ``gamma=None | "scale" | "median"``."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
+MOST_ROWS = 2000  # whose pairs a median looks at: 4 million distances
+
+
+def resolve_gamma(gamma, X, weights=None):
+    """The number that ``gamma`` stands for on the rows of X, each counted by its weight."""
+    if isinstance(gamma, Real) and not isinstance(gamma, bool):
+        if not 0 <= gamma < np.inf:
+            raise ValueError(f"gamma must be a finite number ≥ 0, and {gamma!r} was given.")
+        return gamma
+    if gamma is None:
+        return 1 / X.shape[1]
+    if gamma == "scale":
+        return 1 / (_nonzero(variance(X, weights)) * X.shape[1])
+    if gamma == "median":
+        return 1 / _nonzero(median_sqdist(X, weights))
+    raise ValueError(f"gamma must be a number, None, 'scale' or 'median', and {gamma!r} was given.")
+
+
+def resolve_lengthscale(kernel, d):
+    """γ = ½ for a kernel whose rows are divided by its lengthscale, after a look at both."""
+    if kernel.gamma not in {None, UNIT}:  # ½ is what this function gave before
+        raise ValueError(f"{kernel!r} has a gamma and a lengthscale. Give one: gamma = 1 / (2 lengthscale²).")
+    lengthscale = np.asarray(kernel.lengthscale, float)
+    if lengthscale.shape not in {(), (1,), (d,)} or not np.all(lengthscale > 0):
+        raise ValueError(
+            f"lengthscale must be a positive number or {d} of them, one for each column, "
+            f"and {kernel.lengthscale!r} was given."
+        )
+    return UNIT
+
+
+def number(kernel, d):
+    """The γ of a kernel that was never bound, where the number of columns settles it."""
+    if getattr(kernel, "lengthscale", None) is not None:
+        return resolve_lengthscale(kernel, d)
+    if kernel.gamma is None:
+        return 1 / d
+    raise ValueError(
+        f"{kernel!r} takes its width from data, and has seen none. Use kernel.bind(X), or give gamma a number."
+    )
+
+
+def variance(X, weights=None):
+    """The variance over all entries of X (about one common mean), rows counted by their weights."""
+    if issparse(X):
+        means, variances = mean_variance_axis(X, axis=0, weights=weights)
+        return float(np.mean(variances) + np.var(means))
+    w = None if weights is None else np.repeat(weights, X.shape[1])
+    mean = np.average(X.ravel().astype(float), weights=w)
+    return float(np.average((X.ravel() - mean) ** 2, weights=w))
+
+
+def median_sqdist(X, weights=None):
+    """The weighted median of ‖xᵢ − xⱼ‖² over all ordered pairs, of evenly spaced rows when there are many."""
+    from .base import sqdist
+
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(int)
+    t = sqdist(X[rows].astype(float), X[rows].astype(float)).ravel()
+    w = np.ones(len(rows)) if weights is None else np.asarray(weights, float)[rows]
+    positive = t > 0 if np.any(t > 0) else slice(None)
+    return _weighted_median(t[positive], np.outer(w, w).ravel()[positive])
+
+
+def _weighted_median(t, w):
+    order = np.argsort(t)
+    mass = np.cumsum(w[order])
+    return float(t[order][np.searchsorted(mass, mass[-1] / 2)])
+
+
+def _nonzero(scale):
+    """A scale of 1 for data that have none (constant columns), as in scikit-learn's SVC."""
+    return scale if scale > 0 else 1.0

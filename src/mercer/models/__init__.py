@@ -1,0 +1,1 @@
+"""Estimators: compositions of the layers below, with scikit-learn's conventions."""

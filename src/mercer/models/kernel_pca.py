@@ -1,0 +1,118 @@
+"""Kernel principal component analysis."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from .. import _checks, eigen, kernels
+from ..rkhs import principal_subspace
+from .base import KernelTransformer
+
+
+class KernelPCA(KernelTransformer):
+    """Principal components in the feature space of a kernel.
+
+    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are found as U = ΦB, B = JVΛ^{−½}, from the eigenpairs of A = JᵀKJ
+    (Schölkopf, Smola & Müller 1998; Bishop 2006, section 12.3). A row's coordinates are y = k(x, Z)B − offset.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components; a number in (0, 1) asks for that share of the variance; None for all of them. Never more
+        than the numerical rank: ``n_components_`` says how many there are.
+    kernel : str, Kernel or callable, default="rbf"
+        A name, a kernel of :mod:`mercer.kernels` such as ``RBF(gamma=0.1)``, scikit-learn's Gaussian-process kernel, a
+        function K(X, Y), or ``"precomputed"``.
+    center : bool, default=True
+        Whether to subtract the mean in feature space.
+    solver : {"auto", "exact", "lanczos", "randomized"} or a solver of :mod:`mercer.eigen`, default="auto"
+        How the eigenpairs are found; ``solver_`` tells what was done and how well.
+    preimage : {"auto", "learned"} or a method of :mod:`mercer.preimage`, default="auto"
+        How ``inverse_transform`` finds rows. ``"auto"``: in closed form for the linear kernel, else learned.
+    indefinite : {"clip", "error"}, default="clip"
+        What to do with the negative eigenvalues of a kernel that is not positive semi-definite: leave them out with a
+        warning that gives their mass, or refuse.
+    random_state : int, RandomState or None, default=None
+        For the solvers that draw random vectors.
+
+    Attributes
+    ----------
+    n_components_ : int
+        The number of components.
+    explained_variance_ : ndarray of shape (n_components_,)
+        λ, the eigenvalues of the covariance in feature space.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        λ as shares of the whole variance, which is known from the trace.
+    eigenvalues_ : ndarray of shape (n_components_,)
+        n·λ, as in scikit-learn.
+    total_variance_ : float
+        The variance in feature space.
+    kernel_ : Kernel
+        The kernel with its parameters filled in.
+    subspace_ : Subspace
+        The axes and the mean.
+    anchors_ : ndarray or sparse matrix
+        The rows that the axes are written on.
+    solver_ : Report
+        The solver, its passes over the matrix and its residual.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import RBF
+    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+    >>> kpca = KernelPCA(2, kernel=RBF(gamma=2.0))
+    >>> kpca.fit_transform(X).shape
+    (200, 2)
+    >>> bool(kpca.explained_variance_ratio_.sum() < 1)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            None,
+        ],
+        "kernel": [StrOptions(set(kernels.NAMES)), callable],
+        "center": ["boolean"],
+        "solver": [StrOptions({"auto", *eigen.NAMES}), callable],
+        "preimage": [StrOptions({"auto", "learned"}), HasMethods("bind")],
+        "indefinite": [StrOptions({"clip", "error"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        kernel="rbf",
+        center=True,
+        solver="auto",
+        preimage="auto",
+        indefinite="clip",
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.center = center
+        self.solver = solver
+        self.preimage = preimage
+        self.indefinite = indefinite
+        self.random_state = random_state
+
+    def _find(self, kernel, X, gram, weights, rng):
+        n = X.shape[0]
+        _checks.check_all_components(self.n_components, n, isinstance(self.solver, eigen.Exact))
+        q = self.n_components if isinstance(self.n_components, Integral) else None
+        subspace = principal_subspace(
+            kernel, X, q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
+        )
+        _checks.check_indefinite(self.indefinite, subspace.report)
+        _checks.warn_of_spectrum(subspace.variances, subspace.total_variance, n)
+        if self.n_components is None or q is not None:
+            return subspace
+        held = np.cumsum(subspace.variances) / subspace.total_variance
+        return subspace[: int(np.searchsorted(held, self.n_components)) + 1]

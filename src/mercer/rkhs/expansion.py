@@ -1,0 +1,46 @@
+"""Vectors of the feature space, written on points."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..tiles import map_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ)."""
+
+    kernel: Kernel
+    Z: Any
+    B: np.ndarray
+
+    def __len__(self):
+        return self.B.shape[1]
+
+    def __call__(self, X):
+        """⟨φ(x), f_j⟩ for each row x of X: (n, p)."""
+        k = self.kernel.onto(self.Z)
+        return map_rows(lambda x: k(x) @ self.B, X, width=self.Z.shape[0])
+
+    def inner(self, other):
+        """⟨f_i, g_j⟩: (p, p′)."""
+        return self.B.T @ other(self.Z)
+
+    def sqnorms(self):
+        """‖f_j‖²: (p,)."""
+        return np.sum(self.B * self(self.Z), axis=0)
+
+    def __matmul__(self, M):
+        """The vectors Σ_j f_j M[j, ·]."""
+        return replace(self, B=self.B @ M)
+
+    def __add__(self, other):
+        """Sums of vectors on the same points; a single vector is added to each."""
+        return replace(self, B=self.B + other.B)
+
+    def __getitem__(self, j):
+        """Some of the vectors."""
+        return replace(self, B=self.B[:, np.atleast_1d(np.arange(len(self))[j])])

@@ -1,0 +1,182 @@
+"""Streaming over the rows of an array: the only place that knows about memory and threads.
+
+Large work is one of three sentences: stack ``f(tile)`` (:func:`map_rows`), add ``f(tile)`` (:func:`sum_rows`), or
+multiply by a symmetric matrix whose tiles are made on the way (:func:`symmetric_rows`).
+
+A tile's height follows from scikit-learn's ``working_memory``, which all threads share, and from the processor's
+cache. Tile i goes to thread i mod T and results are added in that order, so that a repeated run gives the same bits.
+"""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, reduce
+from itertools import combinations_with_replacement
+from operator import iadd
+
+import numpy as np
+from sklearn import get_config
+from threadpoolctl import ThreadpoolController
+
+CACHE_ENTRIES = (
+    2**18
+)  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
+TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
+BYTES = 8
+
+
+def map_rows(f, *arrays, width):
+    """Stack ``f(tile, …)`` over tiles of rows; ``width`` is the number of entries that ``f`` needs for a row."""
+    n = arrays[0].shape[0]
+    tiles = row_tiles(n, width)
+    if len(tiles) == 1:
+        return f(*arrays)
+    first = f(*(a[tiles[0]] for a in arrays))
+    out = np.empty((n, *first.shape[1:]), first.dtype)
+    out[tiles[0]] = first
+
+    def work(stripe):
+        for tile in stripe:
+            out[tile] = f(*(a[tile] for a in arrays))
+
+    in_threads(work, tiles[1:])
+    return out
+
+
+def sum_rows(f, *arrays, width):
+    """Add ``f(tile, …)``, a new array for each tile, over tiles of rows."""
+    tiles = row_tiles(arrays[0].shape[0], width)
+    if len(tiles) == 1:
+        return f(*arrays)
+
+    def work(stripe):
+        return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in stripe))
+
+    return reduce(iadd, in_threads(work, tiles))
+
+
+def symmetric_rows(f, X, V):
+    """K @ V for the symmetric K whose tiles are ``f(x, y)``: only those on or above the diagonal are made."""
+    pairs = upper_tiles(X.shape[0])
+    if len(pairs) == 1:
+        return f(X, X) @ V
+
+    def work(stripe):
+        out = np.zeros_like(V)
+        for i, j in stripe:
+            tile = f(X[i], X[j])
+            out[i] += tile @ V[j]
+            if i != j:
+                out[j] += tile.T @ V[i]
+        return out
+
+    return reduce(iadd, in_threads(work, pairs))
+
+
+def symmetric_matrix(f, X, dtype):
+    """The symmetric matrix whose tiles are ``f(x, y)``: those above the diagonal are made, and mirrored."""
+    K = np.empty((X.shape[0], X.shape[0]), dtype)
+
+    def work(stripe):
+        for i, j in stripe:
+            K[i, j] = f(X[i], X[j])
+            if i != j:
+                K[j, i] = K[i, j].T
+
+    in_threads(work, upper_tiles(X.shape[0]))
+    return K
+
+
+def upper_tiles(n):
+    """Pairs of slices for square tiles on or above the diagonal of an n × n matrix."""
+    side = max(1, int(min(CACHE_ENTRIES, budget_entries()) ** 0.5))
+    return list(combinations_with_replacement(slices(n, side), 2))
+
+
+def row_tiles(n, width):
+    """Slices of rows that fit the cache and the memory budget; one slice when ``n`` is 0."""
+    return slices(n, max(1, int(min(CACHE_ENTRIES, budget_entries()) // max(1, width))))
+
+
+def slices(n, height):
+    """Slices of ``height`` rows that cover ``range(n)``."""
+    return [slice(i, min(i + height, n)) for i in range(0, max(n, 1), height)]
+
+
+def budget_entries():
+    """The number of entries of a tile that scikit-learn's ``working_memory`` (in MiB) allows each thread."""
+    return get_config()["working_memory"] * 2**20 / (BYTES * TEMPORARIES * _blas.threads())
+
+
+def in_threads(work, items):
+    """``[work(items[0::T]), …, work(items[T-1::T])]``, each on a thread of its own, BLAS held to one thread.
+
+    An exception in one stripe, Ctrl-C in the first among them, ends the others at their next item.
+    """
+    with _blas as threads:
+        threads = min(threads, len(items))
+        stop = threading.Event()
+
+        def stripe(first):
+            for item in items[first::threads]:
+                if stop.is_set():
+                    raise RuntimeError("stopped by an error in another thread")
+                yield item
+
+        def run(first):
+            _inside.flag = True
+            try:
+                return work(stripe(first))
+            except BaseException:
+                stop.set()
+                raise
+            finally:
+                _inside.flag = False
+
+        if threads == 1:
+            return [work(items)]
+        with ThreadPoolExecutor(threads - 1) as pool:
+            others = [pool.submit(run, first) for first in range(1, threads)]
+            return [run(0), *(other.result() for other in others)]
+
+
+class _Blas:
+    """One counted lock on BLAS's threads: the first one in sets them to 1, the last one out restores them."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.users = 0
+
+    def threads(self):
+        """BLAS's own limit, which joblib's workers and the user's ``threadpool_limits`` set; 1 inside a stripe."""
+        if getattr(_inside, "flag", False):
+            return 1
+        with self.lock:
+            return self.limit if self.users else _current_limit()
+
+    def __enter__(self):
+        with self.lock:
+            if self.users == 0:
+                self.limit = _current_limit()
+                self.limiter = _controller().limit(limits=1)
+            self.users += 1
+            return 1 if getattr(_inside, "flag", False) else self.limit
+
+    def __exit__(self, *_):
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                self.limiter.restore_original_limits()
+
+
+def _current_limit():
+    return max((library.num_threads for library in _controller().lib_controllers), default=1)
+
+
+@cache
+def _controller():
+    # made once: a search for the loaded libraries costs milliseconds, a change of their limits microseconds
+    return ThreadpoolController().select(user_api="blas")
+
+
+_blas = _Blas()
+_inside = threading.local()

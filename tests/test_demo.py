@@ -1,0 +1,158 @@
+"""The demo's page stands alone, its code is what was run, and its pictures say what the text says."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from mercer import KernelPCA, demo
+from mercer.cli import main
+from mercer.kernels import RBF
+
+plots = pytest.importorskip("mercer.plots")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mercer.demo.timing", lambda: demo.Table(("a", "b"), [("<time>", "1", "2")]))
+        result = CliRunner().invoke(main, ["demo", "-o", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder, result
+
+
+@pytest.fixture(scope="module")
+def page(told):
+    return (told[0] / "index.html").read_text(encoding="utf-8")
+
+
+class Tags(HTMLParser):
+    """Collect the tags, their attributes and the text of each pre, and check that tags close in order."""
+
+    VOID = {"meta", "link", "img", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.code = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "pre":
+            self.code.append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "pre":
+            self.code[-1] += data
+
+
+def test_the_terminal_names_the_page_and_shows_the_table(told):
+    folder, result = told
+    assert str(folder / "index.html") in result.stdout
+    assert "kernel PCA" in result.stdout
+    assert demo.SECTIONS[0].title in result.stderr
+
+
+def test_the_page_needs_nothing_beside_itself(page):
+    tags = Tags(page)
+    assert tags.open == []
+    assert not {"script", "link", "iframe", "object", "img"} & set(tags.tags)
+    assert not re.search(r"https?:|@import|javascript:", page)
+    for name, value in tags.attributes:
+        assert not name.startswith("on")
+        if name in {"href", "xlink:href", "src"}:
+            assert value.startswith(("#", "data:image/png"))
+
+
+def test_identifiers_are_unique_and_references_lead_to_them(page):
+    attributes = Tags(page).attributes
+    ids = [value for name, value in attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    references = {value[1:] for name, value in attributes if name == "xlink:href" and value[0] == "#"}
+    references |= set(re.findall(r"url\(#([^)]*)\)", page))
+    assert references <= set(ids)
+
+
+def test_the_page_shows_every_picture_and_exactly_the_code_that_ran(page):
+    tags = Tags(page)
+    assert tags.tags.count("svg") == 2 + 8 + 2 + 2
+    assert tags.code == [section.code for section in demo.SECTIONS] + [demo.SWITCH]
+
+
+def test_text_is_escaped(page):
+    assert "&lt;time&gt;" in page
+    assert "<time>" not in page
+
+
+def test_an_earlier_demo_is_replaced_and_an_empty_folder_is_used(told, tmp_path):
+    demo.check_folder(told[0])
+    demo.check_folder(tmp_path)
+
+
+def test_drawing_leaves_the_users_figures_alone():
+    ax = plots.scores(np.eye(3))
+    with plots.captured("a") as svgs:
+        plots.scores(np.eye(3))
+    assert len(svgs) == 1
+    assert ax.figure.number in plots.plt.get_fignums()
+    plots.plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda ax: plots.scores(np.eye(3), [0, 1, 1], ax=ax), lambda ax: plots.scree(MODEL, ax=ax)]
+)
+def test_pictures_are_drawn_into_the_axes_given(draw):
+    figure, ax = plots.plt.subplots()
+    assert draw(ax) is ax
+    plots.plt.close(figure)
+
+
+@pytest.mark.parametrize("draw", [plots.contours, plots.novelty])
+def test_maps_refuse_data_that_is_not_planar(draw):
+    with pytest.raises(ValueError, match="two columns"):
+        draw(MODEL, np.eye(3))
+
+
+def test_scores_refuse_a_single_component():
+    with pytest.raises(ValueError, match="n_components=2"):
+        plots.scores(np.ones((3, 1)))
+
+
+MODEL = KernelPCA(2, kernel=RBF(gamma=1.0)).fit(demo.rings(60)[0])
+
+
+@pytest.mark.parametrize("draw", [demo.rings, demo.moons, demo.clusters])
+def test_data_are_reproducible_and_balanced(draw):
+    (X, y), (again, _) = draw(60, seed=3), draw(60, seed=3)
+    np.testing.assert_array_equal(X, again)
+    assert len(set(np.bincount(y))) == 1
+
+
+def test_the_story_of_the_rings_is_true():
+    kernel, linear = (KernelPCA(2, kernel=k) for k in (RBF(gamma=3), "linear"))
+    assert demo._accuracy(kernel, demo.rings) > 0.95
+    assert demo._accuracy(linear, demo.rings) < 0.5
+
+
+def test_the_story_of_the_clusters_is_true():
+    """The first two components tell the clusters apart; the next six split one each, and each one twice."""
+    X, y = demo.clusters()
+    Y = KernelPCA(8, kernel=RBF(gamma=20)).fit_transform(X)
+    within = np.array([[Y[y == c, j].var() * np.mean(y == c) for c in range(3)] for j in range(8)])
+    total = Y.var(axis=0)
+    assert np.all(within[:2].sum(axis=1) < 0.1 * total[:2])
+    assert np.all(within[2:].sum(axis=1) > 0.9 * total[2:])
+    np.testing.assert_array_equal(np.bincount(within[2:].argmax(axis=1)), [2, 2, 2])

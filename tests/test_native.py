@@ -1,0 +1,277 @@
+"""Laws of the C extension: each of its functions against the formula in NumPy, whatever the sizes."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+native = pytest.importorskip("mercer._native", exc_type=ImportError)
+if not native.supported():
+    pytest.skip("this processor does not run the C extension", allow_module_level=True)
+
+RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN = KINDS = range(7)
+DTYPES = ["f8", "f4"]
+FINEST = {"f8": np.finfo("f8"), "f4": np.finfo("f4")}
+PRODUCT_TOLERANCE = {"f8": 1e-13, "f4": 1e-5}  # of the largest |K| @ |V|
+
+# one, less than a vector, a tile and one more, more than a band of rows
+SIZES = [(1, 1, 1, 1), (3, 5, 2, 2), (25, 97, 10, 3), (97, 193, 1, 4), (193, 25, 33, 13), (530, 70, 7, 50)]
+EMPTY = [(0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (3, 4, 2, 0), (0, 0, 0, 0)]
+
+
+def reference(kind, a, b, X, Y):
+    """k(x, y) by its formula in extended precision, and the size of its exponent."""
+    Z = X.astype(np.longdouble)[:, None] - Y.astype(np.longdouble)
+    t = np.sum(abs(Z) if kind == LAPLACIAN else Z**2, axis=2)
+    u = np.sqrt(4 * {MATERN12: 0.5, MATERN32: 1.5, MATERN52: 2.5}.get(kind, 0) * a * t)
+    return {
+        RBF: lambda: (np.exp(-a * t), a * t),
+        INVERSE_MULTIQUADRIC: lambda: (1 / np.sqrt(1 + a * t), 0 * t),
+        RATIONAL_QUADRATIC: lambda: ((1 + a * t / b) ** -b, b * np.log1p(a * t / b)),
+        MATERN12: lambda: (np.exp(-u), u),
+        MATERN32: lambda: ((1 + u) * np.exp(-u), u),
+        MATERN52: lambda: ((1 + u + u**2 / 3) * np.exp(-u), u),
+        LAPLACIAN: lambda: (np.exp(-a * t), a * t),
+    }[kind]()
+
+
+def draw(dtype, *shapes, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    return [(rng.normal(size=shape) + shift).astype(dtype) for shape in shapes]
+
+
+def tile(kind, X, Y, a=0.3, b=1.5):
+    out = np.full((len(X), len(Y)), np.nan, X.dtype)
+    native.tile(kind, a, b, X, Y, out)
+    return out
+
+
+def product(kind, X, Y, V, a=0.3, b=1.5):
+    out = np.full((len(X), V.shape[1]), np.nan, X.dtype)
+    native.product(kind, a, b, X, Y, V, out)
+    return out
+
+
+def symmetric(kind, X, V, stripe=0, stripes=1, a=0.3, b=1.5):
+    out = np.full(V.shape, np.nan, X.dtype)
+    native.symmetric(kind, a, b, X, V, out, stripe, stripes)
+    return out
+
+
+def assert_close_sums(actual, K, V):
+    K, V = K.astype("f8"), V.astype("f8")
+    tolerance = PRODUCT_TOLERANCE[actual.dtype.str[1:]]
+    scale = np.max(abs(K) @ abs(V), initial=np.finfo("f8").tiny)
+    np.testing.assert_allclose(actual, K @ V, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("low, high", [(-1e-8, 1e-8), (-1, 1), (-50, 50), (-1000, 0), (-1000, 1000)])
+def test_exp_is_good_to_the_last_digit(low, high, dtype):
+    info = FINEST[dtype]
+    x = np.linspace(low, high, 200_003).astype(dtype)  # an odd size: the last vector is not full
+    y = x.copy()
+    native.exp_into(y)
+    with np.errstate(over="ignore", under="ignore"):
+        exact = np.exp(x.astype(np.longdouble))
+    normal = (exact >= info.tiny) & (exact <= info.max)
+    error = abs(y[normal] / exact[normal] - 1)
+    assert np.max(error) <= {"f8": 4e-16, "f4": 1.5e-7}[dtype]
+    assert np.all(y[exact > info.max] == np.inf)
+    assert np.all(abs(y[exact < info.tiny]) <= info.tiny)  # denormals or 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exp_of_special_values(dtype):
+    x = np.array([0, -0.0, -np.inf, np.inf, np.nan, -1e30, 1e30, -1e-40], dtype)
+    native.exp_into(x)
+    np.testing.assert_array_equal(x, [1, 1, 0, np.inf, np.nan, 0, np.inf, 1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 5), (2, 3, 4)])
+def test_exp_takes_any_shape(shape, dtype):
+    x = np.full(shape, -2, dtype)
+    native.exp_into(x)
+    np.testing.assert_allclose(x, np.exp(np.full(shape, -2.0)), rtol=FINEST[dtype].eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", SIZES + EMPTY)
+def test_tile_is_the_formula(size, kind, dtype):
+    h, m, d, _ = size
+    X, Y = draw(dtype, (h, d), (m, d))
+    exact, exponent = reference(kind, 0.3, 1.5, X, Y)
+    sums = 1 + d / 4  # the rounding of a sum of d terms
+    tolerance = 4 * sums * FINEST[dtype].eps * (1 + exponent) * exact + FINEST[dtype].tiny
+    assert np.all(abs(tile(kind, X, Y) - exact) <= tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rbf_loses_no_digit_far_from_the_origin(dtype):
+    X, Y = draw(dtype, (40, 10), (50, 10), shift=1000)
+    exact, exponent = reference(RBF, 0.05, 0, X, Y)
+    error = abs(tile(RBF, X, Y, a=0.05) - exact)
+    assert np.all(error <= 4 * FINEST[dtype].eps * (1 + exponent) * exact)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_rows_give_exactly_one(kind, dtype):
+    (X,) = draw(dtype, (37, 5), shift=1e4)
+    K = tile(kind, X, X)
+    assert np.all(np.diag(K) == 1)
+    np.testing.assert_array_equal(K, K.T)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1e4, 1e18, 1e30])  # a t of 1e8, up to float32's limit, and over it
+def test_far_points_are_small_and_never_nan(scale, kind, dtype):
+    X = np.array([[0.0], [1.0], [-1.0]], dtype) * dtype_of(dtype)(scale)
+    K = tile(kind, X, X)
+    assert np.all(np.isfinite(K))
+    far = K[~np.eye(3, dtype=bool)]
+    slow = kind in (INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC)
+    assert np.all(far < 1e-3) if slow else np.all(far == 0)
+
+
+def dtype_of(dtype):
+    return np.dtype(dtype).type
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nan_stays_in_its_row(kind, dtype):
+    X, V = draw(dtype, (60, 3), (60, 5))
+    clean = tile(kind, X, X)
+    X[7] = np.nan
+    K = tile(kind, X, X)
+    assert np.isnan(K[7]).all()
+    assert np.isnan(K[:, 7]).all()
+    keep = np.arange(60) != 7
+    np.testing.assert_array_equal(K[keep][:, keep], clean[keep][:, keep])
+    assert np.isnan(product(kind, X[:9], X[keep], V[keep]))[7].all()
+    assert np.isfinite(product(kind, X[:7], X[keep], V[keep])).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", SIZES + EMPTY)
+def test_product_is_the_tile_times_v(size, kind, dtype):
+    h, m, d, p = size
+    X, Y, V = draw(dtype, (h, d), (m, d), (m, p))
+    assert_close_sums(product(kind, X, Y, V), tile(kind, X, Y), V)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("stripes", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("n, d, p", [(0, 2, 3), (1, 1, 1), (2, 0, 5), (24, 3, 4), (97, 10, 10), (700, 2, 3)])
+def test_stripes_sum_to_the_product(n, d, p, stripes, dtype):
+    X, V = draw(dtype, (n, d), (n, p))
+    parts = [symmetric(RBF, X, V, stripe, stripes) for stripe in range(stripes)]
+    assert_close_sums(np.sum(parts, axis=0, dtype=dtype), tile(RBF, X, X), V)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_symmetric_for_every_kind(kind, dtype):
+    X, V = draw(dtype, (150, 4), (150, 6))
+    assert_close_sums(symmetric(kind, X, V), tile(kind, X, X), V)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("p", range(1, 14))
+def test_every_width_of_v(p, dtype):
+    X, V = draw(dtype, (301, 3), (301, p))
+    K = tile(MATERN32, X, X)
+    assert_close_sums(symmetric(MATERN32, X, V), K, V)
+    assert_close_sums(product(MATERN32, X, X, V), K, V)
+
+
+@pytest.mark.parametrize("d", [64, 700, 1500])
+def test_large_d_takes_narrower_tiles(d):
+    X, V = draw("f8", (130, d), (130, 3))
+    K, _ = reference(RBF, 1 / d, 0, X, X)
+    np.testing.assert_allclose(tile(RBF, X, X, a=1 / d), K.astype("f8"), rtol=1e-13)
+    assert_close_sums(product(RBF, X, X, V, a=1 / d), K, V)
+    assert_close_sums(symmetric(RBF, X, V, a=1 / d), K, V)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("offset", [1, 4, 8, 12])
+def test_buffers_may_start_at_any_byte(offset, dtype):
+    def moved(A):
+        raw = bytearray(offset + A.nbytes)
+        B = np.frombuffer(raw, dtype, A.size, offset).reshape(A.shape)
+        B[...] = A
+        return B
+
+    X, V = draw(dtype, (97, 3), (97, 5))
+    out = moved(np.zeros_like(V))
+    native.product(RBF, 0.3, 0, moved(X), moved(X), moved(V), out)
+    np.testing.assert_array_equal(out, product(RBF, X, X, V))
+    native.symmetric(RBF, 0.3, 0, moved(X), moved(V), out, 0, 1)
+    np.testing.assert_array_equal(out, symmetric(RBF, X, V))
+    native.exp_into(out)
+    np.testing.assert_array_equal(out, np.array(out))
+
+
+def test_threads_give_the_bits_of_the_serial_run():
+    X, V = draw("f8", (1500, 5), (1500, 7))
+    serial = [symmetric(RBF, X, V, stripe, 4) for stripe in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            threaded = pool.map(lambda stripe: symmetric(RBF, X, V, stripe, 4), range(4))
+            np.testing.assert_array_equal(list(threaded), serial)
+
+
+def test_inputs_are_left_alone():
+    X, Y, V = arrays = draw("f8", (50, 3), (60, 3), (60, 4))
+    copies = [A.copy() for A in arrays]
+    for A in arrays:
+        A.flags.writeable = False
+    product(RBF, X, Y, V)
+    tile(RBF, X, Y)
+    symmetric(RBF, Y, V)
+    for A, copy in zip(arrays, copies, strict=True):
+        np.testing.assert_array_equal(A, copy)
+
+
+X23, Y43, V42, OUT22 = np.ones((2, 3)), np.ones((4, 3)), np.ones((4, 2)), np.ones((2, 2))
+FROZEN = np.ones((2, 2))
+FROZEN.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "call"),
+    [
+        (ValueError, "kind must be 0 to 6", lambda: native.product(7, 1, 1, X23, Y43, V42, OUT22)),
+        (ValueError, "a must be finite", lambda: native.product(RBF, -1, 1, X23, Y43, V42, OUT22)),
+        (ValueError, "a must be finite", lambda: native.product(RBF, np.nan, 1, X23, Y43, V42, OUT22)),
+        (ValueError, "b must be", lambda: native.product(RATIONAL_QUADRATIC, 1, 0, X23, Y43, V42, OUT22)),
+        (ValueError, r"Y must be \(4, 3\)", lambda: native.product(RBF, 1, 1, X23, V42, V42, OUT22)),
+        (ValueError, r"V must be \(4, 3\)", lambda: native.product(RBF, 1, 1, X23, Y43, X23, OUT22)),
+        (ValueError, r"out must be \(2, 2\)", lambda: native.product(RBF, 1, 1, X23, Y43, V42, V42)),
+        (ValueError, r"out must be \(2, 4\)", lambda: native.tile(RBF, 1, 1, X23, Y43, OUT22)),
+        (ValueError, "C-contiguous", lambda: native.tile(RBF, 1, 1, Y43.T, Y43, OUT22)),
+        (
+            ValueError,
+            "out must be a C-contiguous, writable",
+            lambda: native.tile(RBF, 1, 1, X23, X23, FROZEN),
+        ),
+        (ValueError, "buf must be a C-contiguous, writable", lambda: native.exp_into(FROZEN)),
+        (ValueError, "buf must be a C-contiguous, writable", lambda: native.exp_into(np.ones((4, 4))[:, :2])),
+        (ValueError, "2 dimensions", lambda: native.tile(RBF, 1, 1, X23[0], Y43, OUT22)),
+        (TypeError, "same dtype", lambda: native.tile(RBF, 1, 1, X23, Y43.astype("f4"), OUT22)),
+        (TypeError, "float32 or float64", lambda: native.exp_into(np.ones(3, int))),
+        (TypeError, "float32 or float64", lambda: native.exp_into(np.ones(3, ">f8"))),
+        (TypeError, "bytes-like", lambda: native.exp_into([1.0])),
+        (ValueError, "stripe must be in", lambda: native.symmetric(RBF, 1, 1, V42, V42, V42, 2, 2)),
+        (ValueError, "stripe must be in", lambda: native.symmetric(RBF, 1, 1, V42, V42, V42, 0, 0)),
+    ],
+)
+def test_errors_say_what_is_wrong(error, text, call):
+    with pytest.raises(error, match=text):
+        call()
