@@ -79,10 +79,10 @@ OLDEST = import re, tomllib; project = tomllib.load(open("pyproject.toml", "rb")
 	@touch $@
 
 .venv/.made-$(HERE) .venv-oldest/.made-$(HERE):
-	@$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+	@"$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null || { \
 		echo 'mercer needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python' >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
 		echo 'This Python has no venv module; on Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
-	@echo "Creating $(@D) with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv --clear $(@D)
+	@echo "Creating $(@D) with $$("$(PYTHON)" --version)"
+	@"$(PYTHON)" -m venv --clear $(@D)
 	@touch $@

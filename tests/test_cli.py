@@ -78,9 +78,7 @@ def test_a_place_that_is_not_the_demos_is_refused_in_one_line_and_left_alone(pla
     assert {path: path.read_text() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    "args", [["dmeo"], ["--colour"], ["demo", "--colour"], ["demo", "-o"], ["demo", "x"]]
-)
+@pytest.mark.parametrize("args", [["dmeo"], ["--colour"], ["demo", "--colour"], ["demo", "-o"], ["demo", "x"]])
 def test_a_slip_of_the_keyboard_is_answered_in_one_line(args):
     result = run(*args)
     assert result.exit_code == 2

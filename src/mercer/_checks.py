@@ -4,7 +4,7 @@ import warnings
 from contextlib import contextmanager
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
 ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix is no kernel matrix
 ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
@@ -16,25 +16,24 @@ DTYPES = [np.float64, np.float32]
 @contextmanager
 def unchanged_on_error(estimator):
     """Give the estimator back its state when the block raises: nothing stays half-fitted."""
-    before = dict(vars(estimator))
+    before = dict(estimator.__dict__)
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
         raise
 
 
-def check_rows(estimator, X, *, sparse, fit=False):
-    """Return X as a finite float32 or float64 array or CSR matrix."""
+def check_rows(estimator, X, kernel, *, fit=False):
+    """Return X as a finite float32 or float64 array, or CSR matrix where the kernel takes one."""
     if isinstance(X, np.ma.MaskedArray):
-        raise ValueError(
-            "X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows."
-        )
-    options = {"accept_sparse": "csr" if sparse else False, "dtype": DTYPES}
-    if not fit:
-        return validate_data(estimator, X, reset=False, **options)
-    return validate_data(estimator, X, copy=True, ensure_min_samples=1, **options)
+        raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
+    options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": DTYPES}
+    X = validate_data(estimator, X, reset=fit, copy=fit, **options)
+    if kernel.nonnegative:
+        check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
+    return X
 
 
 def check_weights(sample_weight, X):
@@ -104,9 +103,7 @@ def check_indefinite(policy, report):
     """Warn of negative eigenvalues, which are left out, or refuse them."""
     if report.negative_mass < NEGLIGIBLE_MASS:
         return
-    what = (
-        f"The kernel matrix is indefinite: its smallest eigenvalue (of the covariance) is {report.lowest:.3g}"
-    )
+    what = f"The kernel matrix is indefinite: its smallest eigenvalue (of the covariance) is {report.lowest:.3g}"
     if policy == "error":
         raise ValueError(
             f"{what}. Use a positive definite kernel, add a multiple of the identity to the matrix, or "

@@ -103,9 +103,7 @@ def demo(output: Path) -> None:
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        raise BadInput(
-            "The demo draws with matplotlib, which is not here: pip install 'mercer[plots]'"
-        ) from None
+        raise BadInput("The demo draws with matplotlib, which is not here: pip install 'mercer[plots]'") from None
     except OSError as error:
         raise BadInput(str(error)) from None
     for table in tables:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _checks
 from .eigen import Exact, Lanczos, Randomized
 from .gram import Dense
-from .kernels import Cosine, FromFunction, Linear, Polynomial, Precomputed, RBF, Sigmoid
+from .kernels import RBF, Cosine, FromFunction, Linear, Polynomial, Precomputed, Sigmoid
 from .preimage.learned import ridge
 from .rkhs import principal_subspace
 
@@ -122,14 +122,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._validate_params()
         if self.fit_inverse_transform and isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=_checks.DTYPES, copy=True)
+        sparse = False if self.fit_inverse_transform else "csr"
+        X = validate_data(self, X, accept_sparse=sparse, dtype=_checks.DTYPES, copy=True)
         self.gamma_ = 1 / X.shape[1] if self.gamma is None else self.gamma
         self._subspace = self._principal_subspace(X)
         self._set_eigenpairs(X.shape[0])
         self.X_fit_ = X
         if self.fit_inverse_transform:
-            if hasattr(X, "tocsr"):
-                raise NotImplementedError("Inverse transform not implemented for sparse matrices!")
             self.X_transformed_fit_ = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
             self.dual_coef_ = ridge(self._score_kernel(), self.X_transformed_fit_, X, self.alpha)
 
@@ -137,7 +136,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         kernel, points, gram = self._kernel().bind(X), X, None
         if isinstance(kernel, Precomputed):
             if X.shape[0] != X.shape[1]:
-                raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix.")
+                raise ValueError(
+                    f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
+                )
             points, gram = np.arange(len(X))[:, None], Dense((X + X.T) / 2)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         subspace = principal_subspace(kernel, points, self.n_components, gram=gram, solver=self._solver(), rng=rng)
@@ -159,14 +160,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Its randomised solver asks for the largest moduli, the others for the largest values.
         """
-        report, found, n = subspace.report, subspace.variances, subspace.axes.B.shape[0]
-        asked = n if self.n_components is None else min(self.n_components, n)
-        smallest = found[asked - 1] if len(found) >= asked else 0.0
-        reached = -report.lowest > smallest if self.eigen_solver == "randomized" else report.n_positive < asked < n
-        if reached and -report.lowest > NEGATIVE * found.max(initial=0.0):
+        report, found = subspace.report, subspace.variances
+        largest, smallest = found.max(initial=0.0), found.min(initial=0.0 if report.last <= 0 else np.inf)
+        negative = report.lowest if self.eigen_solver == "randomized" and -report.lowest > smallest else report.last
+        if -negative > NEGATIVE * largest:
             raise ValueError(
                 "There are significant negative eigenvalues "
-                f"({-report.lowest / max(found.max(initial=0.0), np.finfo(float).tiny):g} of the maximum positive). "
+                f"({-negative / max(largest, np.finfo(float).tiny):g} of the maximum positive). "
                 "Either the matrix is not PSD, or there was an issue while computing the eigendecomposition of the "
                 "matrix."
             )
@@ -210,7 +210,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self.fit_inverse_transform  # what is learned are dense rows
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

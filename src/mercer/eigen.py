@@ -33,10 +33,7 @@ class Ritz:
     def residuals(self):
         """‖Av − λv‖ for each pair, relative to the largest |λ|."""
         scale = np.abs(self.values).max(initial=np.finfo(float).tiny)
-        return (
-            np.linalg.norm(self.images - self.vectors * self.values.astype(self.vectors.dtype), axis=0)
-            / scale
-        )
+        return np.linalg.norm(self.images - self.vectors * self.values.astype(self.vectors.dtype), axis=0) / scale
 
 
 @dataclass(frozen=True)
@@ -45,12 +42,14 @@ class Report:
 
     ``passes`` counts products with the whole matrix, ``residual`` is the largest ‖Av − λv‖ / λ₁ of the pairs kept,
     ``lowest`` the smallest eigenvalue seen and ``negative_mass`` the share Σ|λ₋| / Σ|λ| of an indefinite matrix (a
-    lower bound where not all eigenvalues were computed). ``note`` says what was done instead of what was asked.
+    lower bound where not all eigenvalues were computed), ``last`` the q-th largest eigenvalue before the cut by rank.
+    ``note`` says what was done instead of what was asked.
     """
 
     solver: Any
     passes: int
     residual: float
+    last: float = 0.0
     lowest: float = 0.0
     negative_mass: float = 0.0
     note: str = ""
@@ -74,22 +73,20 @@ def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
     n = A.shape[0]
     q = n if q is None else min(q, n)
     solver = choose(solver, n, q)
-    ritz = _guarded(
-        solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0)
-    )
+    ritz = _guarded(solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0))
     scale = max(ritz.values.max(initial=0.0), floor() if floor else 0.0)
-    kept = np.argsort(ritz.values)[::-1][: min(q, np.sum(ritz.values > n * EPS * scale))]
+    order = np.argsort(ritz.values)[::-1][:q]
+    kept = order[ritz.values[order] > n * EPS * scale]
     values, vectors = ritz.values[kept], ritz.vectors[:, kept]
-    negative = ritz.values[ritz.values < -n * EPS * scale]
-    if not definite and len(ritz.values) < n:
-        negative = np.minimum(_lowest(A), 0.0, keepdims=True)
-    mass = -negative.sum() / max(np.abs(ritz.values).sum(), -negative.sum(), np.finfo(float).tiny)
+    spectrum = ritz.values if definite or len(ritz.values) == n else _both_ends(A, ritz.values)
+    negative = spectrum[spectrum < -n * EPS * scale]
     info = Report(
         solver,
         ritz.passes,
         residual=float(ritz.residuals[kept].max(initial=0.0)),
+        last=float(ritz.values[order].min(initial=np.inf)),
         lowest=float(negative.min(initial=0.0)),
-        negative_mass=float(mass),
+        negative_mass=float(abs(negative.sum()) / max(np.abs(spectrum).sum(), np.finfo(float).tiny)),
         note=ritz.note,
     )
     return Eigenpairs(values.astype(float), vectors * signs(vectors, A), info)
@@ -110,9 +107,7 @@ def choose(solver, n, q):
         return Exact() if n <= SMALL or 5 * q > n else Lanczos()
     if solver in NAMES:
         return NAMES[solver]()
-    raise ValueError(
-        f"{solver!r} is no solver. Give one of 'auto', {', '.join(map(repr, NAMES))}, or an instance."
-    )
+    raise ValueError(f"{solver!r} is no solver. Give one of 'auto', {', '.join(map(repr, NAMES))}, or an instance.")
 
 
 def _guarded(solver, A, q, rng):
@@ -147,9 +142,7 @@ def _eigh(K, q):
         return scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
     if 4 * q < n <= SMALL:
         try:
-            values, vectors = scipy.linalg.eigh(
-                K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False
-            )
+            values, vectors = scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
             if len(values) == q:  # on K ≈ I it may return none at all
                 return values, vectors
         except np.linalg.LinAlgError:
@@ -245,10 +238,7 @@ def signs(vectors, A):
     Y = vectors.astype(float) / root
     skewness = np.sum(vectors * vectors * Y, axis=0)
     return np.array(
-        [
-            np.sign(skew) if abs(skew) > SKEW else _tied_sign(y, A.points)
-            for skew, y in zip(skewness, Y.T, strict=True)
-        ],
+        [np.sign(skew) if abs(skew) > SKEW else _tied_sign(y, A.points) for skew, y in zip(skewness, Y.T, strict=True)],
         vectors.dtype,
     )
 
@@ -264,14 +254,17 @@ def _tied_sign(y, points):
     return np.sign(y[rows[np.lexsort(np.round(tied / grid).T[::-1])[0]]])
 
 
-def _lowest(A):
-    """The smallest eigenvalue of A, roughly."""
+def _both_ends(A, upper):
+    """All eigenvalues of a small matrix; of a large one those above, and roughly the lowest."""
+    if A.shape[0] <= SMALL:
+        return np.linalg.eigvalsh(A.dense())
     operator = LinearOperator(A.shape, matvec=lambda v: (A @ v.reshape(-1, 1))[:, 0], dtype=A.dtype)
     start = np.cos(np.arange(A.shape[0])).astype(A.dtype)  # any vector that no eigenvector is orthogonal to
     try:
-        return eigsh(operator, 1, which="SA", tol=0.01, v0=start, return_eigenvectors=False)
+        lowest = eigsh(operator, 1, which="SA", tol=0.01, v0=start, return_eigenvectors=False)
     except ArpackError:
-        return np.zeros(1)
+        lowest = upper.min(keepdims=True)
+    return np.append(upper, lowest)
 
 
 NAMES = {"exact": Exact, "lanczos": Lanczos, "randomized": Randomized}

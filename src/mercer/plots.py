@@ -29,7 +29,7 @@ PALETTE = (  # each of them readable on white and on black
     "#93653f",
     "#74a832",
 )
-STYLE = {
+STYLE: Any = {
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.6,
@@ -53,9 +53,7 @@ def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
     if Y.ndim != 2 or Y.shape[1] < 2:
         raise ValueError(f"scores draws two components, and Y has shape {Y.shape}. Fit with n_components=2.")
     ax = _axes(ax)
-    groups = (
-        [(None, slice(None))] if labels is None else [(v, np.asarray(labels) == v) for v in np.unique(labels)]
-    )
+    groups = [(None, slice(None))] if labels is None else [(v, np.asarray(labels) == v) for v in np.unique(labels)]
     for i, (label, rows) in enumerate(groups):
         ax.scatter(Y[rows, 0], Y[rows, 1], s=12, color=_colour(i), alpha=0.8, linewidth=0, label=label)
     if labels is not None:
@@ -135,11 +133,9 @@ def _map(f: Any, X: Any, cmap: LinearSegmentedColormap, ax: Axes | None) -> Axes
     top = np.abs(values).max()
     bottom = -top if cmap is _SIGNED else 0.0
     extent = (low[0], high[0], low[1], high[1])
-    ax.imshow(
-        values, origin="lower", extent=extent, cmap=cmap, vmin=bottom, vmax=top, interpolation="bicubic"
-    )
+    ax.imshow(values, origin="lower", extent=extent, cmap=cmap, vmin=bottom, vmax=top, interpolation="bicubic")
     ax.contour(x, y, values, levels=9, colors=INK, linewidths=0.5, alpha=0.6, linestyles="solid")
-    ax.scatter(*X.T, s=5, color=INK, alpha=0.75, linewidth=0)
+    ax.scatter(X[:, 0], X[:, 1], s=5, color=INK, alpha=0.75, linewidth=0)
     ax.set(xticks=[], yticks=[], aspect="equal", frame_on=False)
     return ax
 
@@ -150,9 +146,7 @@ def _colour(i: int) -> str:
 
 def _fading(*stops: tuple[float, str, float]) -> LinearSegmentedColormap:
     """Return a colour map through (position, colour, opacity) stops, so that small values show the page."""
-    return LinearSegmentedColormap.from_list(
-        "fading", [(at, to_rgba(colour, alpha)) for at, colour, alpha in stops]
-    )
+    return LinearSegmentedColormap.from_list("fading", [(at, to_rgba(colour, alpha)) for at, colour, alpha in stops])
 
 
 _SIGNED = _fading((0, PALETTE[1], 0.9), (0.5, PALETTE[1], 0), (0.5, PALETTE[0], 0), (1, PALETTE[0], 0.9))

@@ -17,9 +17,7 @@ import numpy as np
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
-CACHE_ENTRIES = (
-    2**18
-)  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
+CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
 TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
 BYTES = 8
 

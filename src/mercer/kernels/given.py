@@ -59,7 +59,7 @@ class Precomputed(Kernel):
     whatever needs a distance in feature space needs it.
     """
 
-    K = None
+    K: Any = None
     definite = False
 
     def __init__(self, diag=None):

@@ -15,14 +15,12 @@ from .base import Projective
 class Linear(Projective):
     """k = xᵀy. A centred model takes it about the mean of the data, which keeps the digits of data far from 0."""
 
-    origin = None
+    origin: Any = None
 
     def bind(self, X, weights=None, center=True):
         bound = copy(self)
         if center and not issparse(X):
-            bound.origin = np.average(
-                X, axis=0, weights=weights
-            )  # in float64: the mean of float32 rows needs it
+            bound.origin = np.average(X, axis=0, weights=weights)  # in float64: the mean of float32 rows needs it
         return bound
 
     def onto(self, Z):
@@ -67,7 +65,7 @@ class Polynomial(_Affine):
     """k = (γt + c₀)^degree."""
 
     degree: float = 3
-    gamma: float | str | None = None
+    gamma: Any = None
     coef0: float = 1.0
 
     def profile(self, t):
@@ -82,7 +80,7 @@ class Polynomial(_Affine):
 class Sigmoid(_Affine):
     """k = tanh(γt + c₀): not positive definite, see the parameter ``indefinite`` of the models."""
 
-    gamma: float | str | None = None
+    gamma: Any = None
     coef0: float = 1.0
     definite = False
 
@@ -99,7 +97,8 @@ class Cosine(Projective):
     """k = xᵀy / (‖x‖‖y‖), and 0 where a row is 0."""
 
     def onto(self, Z):
-        return lambda x, onto=super().onto(normalize(Z)): onto(normalize(x))
+        onto = super().onto(normalize(Z))
+        return lambda x: onto(normalize(x))
 
     def diag(self, X):
         return super().diag(normalize(X))

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 from .. import native
 from .base import Profile, Radial, exp_into
 
-Width = float | str | None
+Width = Any  # a number, None, "scale" or "median"
 
 
 @dataclass(eq=False, repr=False)
@@ -94,9 +94,7 @@ class Matern(Radial):
 
     def bind(self, X, weights=None, center=True):
         if self.nu not in _MATERN:
-            raise ValueError(
-                f"Matern takes nu = 0.5, 1.5 or 2.5, and {self.nu!r} was given. For larger nu use RBF."
-            )
+            raise ValueError(f"Matern takes nu = 0.5, 1.5 or 2.5, and {self.nu!r} was given. For larger nu use RBF.")
         return super().bind(X, weights, center)
 
     @property
@@ -137,7 +135,7 @@ class Matern(Radial):
 
 _NEWTON_STEPS = 60
 # k(u)·e^u and −k′(u)·e^u / u
-_MATERN = {
+_MATERN: dict[float, Any] = {
     0.5: (np.ones_like, lambda u: 1 / u),
     1.5: (lambda u: 1 + u, np.ones_like),
     2.5: (lambda u: 1 + u + u * u / 3, lambda u: (1 + u) / 3),
@@ -184,5 +182,10 @@ class Chi2(_Distance):
     nonnegative = True
 
     def onto(self, Z):
-        kernel = self.ready(Z.shape[1])
-        return lambda x: kernel.profile(-additive_chi2_kernel(x, Z).astype(x.dtype))
+        kernel, Z = self.ready(Z.shape[1]), _writeable(Z)
+        return lambda x: kernel.profile(-additive_chi2_kernel(_writeable(x), Z).astype(x.dtype))
+
+
+def _writeable(X):
+    """X, or a copy of read-only rows, which scikit-learn's loop does not take."""
+    return X if X.flags.writeable else X.copy()

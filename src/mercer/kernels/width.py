@@ -13,7 +13,7 @@ MOST_ROWS = 2000  # whose pairs a median looks at: 4 million distances
 def resolve_gamma(gamma, X, weights=None):
     """The number that ``gamma`` stands for on the rows of X, each counted by its weight."""
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
-        if not 0 <= gamma < np.inf:
+        if not 0 <= float(gamma) < np.inf:
             raise ValueError(f"gamma must be a finite number ≥ 0, and {gamma!r} was given.")
         return gamma
     if gamma is None:

@@ -1,6 +1,7 @@
 """The one abstract estimator: validation, fit, transform and inverse_transform, written once."""
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -20,6 +21,10 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """A model whose fitted state is a ``Subspace``; a subclass says how it is found (``_find``)."""
 
     _doc_link_module = "mercer"
+    kernel: Any
+    center: Any
+    preimage: Any
+    random_state: Any
 
     @abstractmethod
     def _find(self, kernel, X, gram, weights, rng):
@@ -50,7 +55,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Fit, and return the coordinates of the training rows where the eigenvectors hold them, else None."""
         self._validate_params()
         kernel = as_kernel(self.kernel)
-        X = _checks.check_rows(self, X, sparse=kernel.sparse, fit=True)
+        X = _checks.check_rows(self, X, kernel, fit=True)
         weights, counted = _checks.check_weights(sample_weight, X)
         if isinstance(kernel, Precomputed):
             _checks.check_gram(X)
@@ -65,7 +70,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.subspace_ = subspace
         self.kernel_ = kernel
         self.n_rows_ = float(len(counted) if weights is None else weights.sum())
-        vars(self).pop("_nearest", None)
+        self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
         if len(counted) < X.shape[0]:
             return None
         return subspace.training_coordinates(w, ACCURATE)
@@ -108,9 +113,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         check_is_fitted(self)
         Y = check_array(Y, dtype=_checks.DTYPES, input_name="Y", ensure_min_features=0)
         if Y.shape[1] != self.n_components_:
-            raise ValueError(
-                f"Y has {Y.shape[1]} columns, and this model has {self.n_components_} components."
-            )
+            raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self.n_components_} components.")
         nearest = self._preimages()
         return map_rows(lambda y: nearest(self.subspace_.lift(y)).X, Y, width=self.subspace_.Z.shape[0])
 
@@ -131,11 +134,11 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return -float(np.mean(self.reconstruction_error(X))) / self.total_variance_
 
     def _rows(self, X):
-        return _checks.check_rows(self, X, sparse=self.kernel_.sparse)
+        return _checks.check_rows(self, X, self.kernel_)
 
     def _preimages(self):
         """The bound pre-image method; made at its first use, because some have to be trained."""
-        if "_nearest" not in vars(self):
+        if not hasattr(self, "_nearest"):
             self._nearest = as_preimage(self.preimage, self.kernel_).bind(self.subspace_)
         return self._nearest
 

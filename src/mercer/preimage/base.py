@@ -33,6 +33,4 @@ def as_preimage(preimage, kernel):
         return ClosedForm() if isinstance(kernel, Linear) else Learned()
     if preimage == "learned":
         return Learned()
-    raise ValueError(
-        f"{preimage!r} is no pre-image method. Give 'auto', 'learned' or an instance of mercer.preimage."
-    )
+    raise ValueError(f"{preimage!r} is no pre-image method. Give 'auto', 'learned' or an instance of mercer.preimage.")

@@ -42,8 +42,8 @@ class Subspace:
 
         r² = k(x, x) − 2⟨φ(x), φ̄⟩ + ‖φ̄‖² − Σ y², in float64: it is a difference of near-equal numbers.
         """
-        X = X.astype(float)
-        both = Expansion(self.kernel, self.Z.astype(float), np.hstack([self.axes.B, self.mean.B]))(X)
+        X, Z = in_float64(X), in_float64(self.Z)
+        both = Expansion(self.kernel, Z, np.hstack([self.axes.B, self.mean.B]))(X)
         Y, along_mean = both[:, :-1] - self.offset, both[:, -1]
         distance = map_rows(self.kernel.diag, X, width=X.shape[1]) - 2 * along_mean + self.mean_sqnorm
         return Y, np.maximum(distance - np.sum(Y**2, axis=1), 0)
@@ -65,6 +65,11 @@ class Subspace:
     def lift(self, Y):
         """The vectors φ̄ + U y for each row y of Y."""
         return self.axes @ np.asarray(Y).T + self.mean
+
+
+def in_float64(X):
+    """Rows in double precision; row numbers of a precomputed kernel stay what they are."""
+    return X if np.issubdtype(X.dtype, np.integer) else X.astype(float, copy=False)
 
 
 def principal_subspace(
