@@ -12,6 +12,8 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 HERE := $(shell pwd | cksum | cut -d' ' -f1)
 SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_native.c)
 BIN = .venv/bin
+SAY_IF_NO_C = ls src/mercer/_native*.so >/dev/null 2>&1 || \
+	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo test test-oldest lint bench bench-full clean
@@ -59,17 +61,21 @@ clean:
 .venv/.test-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with its test tools into .venv (a minute or two, once)'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]'
+	@$(SAY_IF_NO_C)
 	@touch .venv/.demo-$(HERE) $@
 
 .venv/.demo-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with matplotlib into .venv (a minute, once)'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_demo)]'
+	@$(SAY_IF_NO_C)
 	@touch $@
 
 # The oldest versions are the lower bounds of pyproject.toml: "numpy>=1.26" becomes "numpy==1.26.*".
+# pytest is among them because the checks of an old scikit-learn call it in ways that a later one warns of.
 OLDEST = import re, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	bounds = project["dependencies"] + project["optional-dependencies"]["plots"]; \
-	print(*[re.sub(r">=(\d+\.\d+).*", r"==\1.*", bound) for bound in bounds], sep="\n")
+	extras = project["optional-dependencies"]; \
+	bounds = project["dependencies"] + extras["plots"] + [b for b in extras["test"] if b.startswith("pytest>")]; \
+	print(*[re.sub(r">=(\d+(\.\d+)?).*", r"==\1.*", bound) for bound in bounds], sep="\n")
 
 .venv-oldest/.ready-$(HERE): $(SOURCES) | .venv-oldest/.made-$(HERE)
 	@.venv-oldest/bin/python -c '$(OLDEST)' > .venv-oldest/constraints.txt

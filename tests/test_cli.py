@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,12 @@ print([name for name in ("numpy", "scipy", "sklearn", "matplotlib") if name in s
 """
 
 
+# click 8.1 mixes stderr into stdout unless told not to; later versions have no such option
+APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+
+
 def run(*args):
-    return CliRunner().invoke(main, [str(arg) for arg in args])
+    return CliRunner(**APART).invoke(main, [str(arg) for arg in args])
 
 
 def test_help_loads_no_heavy_library():

@@ -5,10 +5,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from test_cli import run
 
 from mercer import KernelPCA, demo
-from mercer.cli import main
 from mercer.kernels import RBF
 
 plots = pytest.importorskip("mercer.plots")
@@ -19,7 +18,7 @@ def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mercer.demo.timing", lambda: demo.Table(("a", "b"), [("<time>", "1", "2")]))
-        result = CliRunner().invoke(main, ["demo", "-o", str(folder)])
+        result = run("demo", "-o", folder)
     assert result.exit_code == 0, result.output
     return folder, result
 

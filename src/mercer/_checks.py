@@ -72,9 +72,9 @@ def check_diagonal(diagonal, kernel):
         )
 
 
-def check_all_components(n_components, n, solver_is_exact):
+def check_all_components(n_components, n):
     """Refuse the whole spectrum of a large matrix unless it is meant."""
-    if isinstance(n_components, int | np.integer) or n <= ALL_COMPONENTS or solver_is_exact:
+    if isinstance(n_components, int | np.integer) or n <= ALL_COMPONENTS:
         return
     gigabytes = 3 * 8 * n**2 / 1e9
     raise ValueError(

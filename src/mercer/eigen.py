@@ -11,8 +11,11 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from .landmarks import Landmarks, rpcholesky
+
 EPS = np.finfo(float).eps
 SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
+LARGE = 100_000  # rows: above it, a pass over all pairs takes longer than people wait
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 SKEW = 1e-4  # a skewness below this does not decide a sign
 TIE = 1e-6  # coordinates closer than this are one
@@ -43,7 +46,8 @@ class Report:
     ``passes`` counts products with the whole matrix, ``residual`` is the largest ‖Av − λv‖ / λ₁ of the pairs kept,
     ``lowest`` the smallest eigenvalue seen and ``negative_mass`` the share Σ|λ₋| / Σ|λ| of an indefinite matrix (a
     lower bound where not all eigenvalues were computed), ``last`` the q-th largest eigenvalue before the cut by rank.
-    ``note`` says what was done instead of what was asked.
+    ``outside`` is the variance outside the span of landmarks, also as a share of all variance. ``note`` says what was
+    done instead of what was asked.
     """
 
     solver: Any
@@ -52,6 +56,8 @@ class Report:
     last: float = 0.0
     lowest: float = 0.0
     negative_mass: float = 0.0
+    outside: float = 0.0
+    outside_share: float = 0.0
     note: str = ""
 
 
@@ -89,7 +95,9 @@ def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
         negative_mass=float(abs(negative.sum()) / max(np.abs(spectrum).sum(), np.finfo(float).tiny)),
         note=ritz.note,
     )
-    return Eigenpairs(values.astype(float), vectors * signs(vectors, A), info)
+    root = getattr(A, "root", np.full((n, 1), n**-0.5)).astype(float)
+    flips = signs(vectors / root, root**2, A.points)
+    return Eigenpairs(values.astype(float), vectors * flips.astype(vectors.dtype), info)
 
 
 def choose(solver, n, q):
@@ -98,13 +106,16 @@ def choose(solver, n, q):
     ==============================  ============================================
     few rows (n ≤ 1500)             ``Exact``: LAPACK on the stored matrix
     many components (q > n/5)       ``Exact``: no iteration saves anything
-    else                            ``Lanczos``, no matrix stored
+    up to 100 000 rows              ``Davidson``, no matrix stored
+    more                            ``Landmarks``: one pass, error reported
     ==============================  ============================================
     """
     if not isinstance(solver, str):
         return solver
     if solver == "auto":
-        return Exact() if n <= SMALL or 5 * q > n else Lanczos()
+        if n <= SMALL or q is None or 5 * q > n:
+            return Exact()
+        return Davidson() if n <= LARGE else Landmarks()
     if solver in NAMES:
         return NAMES[solver]()
     raise ValueError(f"{solver!r} is no solver. Give one of 'auto', {', '.join(map(repr, NAMES))}, or an instance.")
@@ -149,6 +160,81 @@ def _eigh(K, q):
             pass
     values, vectors = np.linalg.eigh(K)
     return values[n - q :], vectors[:, n - q :]
+
+
+@dataclass(frozen=True)
+class Davidson:
+    """Block Davidson, preconditioned by a pivoted Cholesky factor, until every residual is below ``tol``·λ₁.
+
+    A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
+    them a hundredfold and more. ``rank`` of the factor: None for a few hundred.
+    """
+
+    tol: float = 1e-6
+    rank: int | None = None
+    max_passes: int = 30
+
+    def __call__(self, A, q, rng):
+        n = A.shape[0]
+        width = min(n, q + max(EXTRA, q // 5))
+        G = _factor(A, min(n, self.rank or max(RANK, 4 * q)), rng)
+        S, W = _gram_eigh(G)
+        basis = G @ (W[:, :width] / np.sqrt(S[:width])).astype(G.dtype)
+        basis = _filled(basis.astype(A.dtype), width, rng)
+        images, passes = A @ basis, 1
+        while True:
+            ritz = rayleigh_ritz(basis, images, width, passes)
+            open_ = np.flatnonzero(ritz.residuals[-q:] > self.tol) + len(ritz.values) - q
+            if len(open_) == 0 or passes == self.max_passes:
+                return ritz
+            if basis.shape[1] + len(open_) > min(n, MOST_BLOCKS * width):
+                basis, images = ritz.vectors, ritz.images
+            theta = ritz.values[open_]
+            residuals = ritz.images[:, open_] - ritz.vectors[:, open_] * theta.astype(A.dtype)
+            new = orthonormal(_preconditioned(G, S, W, theta, residuals), basis)
+            if new.shape[1] == 0:
+                return ritz
+            basis, images = np.hstack([basis, new]), np.hstack([images, A @ new])
+            passes += 1
+
+
+EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
+RANK = 500
+MOST_BLOCKS = 8
+NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
+
+
+def _factor(A, rank, rng):
+    """G with A ≈ GGᵀ, from the matrix that A is centred from."""
+    if hasattr(A, "gram"):
+        return A.Jt(rpcholesky(A.gram.coarse(), rank, rng)[0])
+    return rpcholesky(A, rank, rng)[0]
+
+
+def _gram_eigh(G):
+    """Eigenpairs of GᵀG in falling order, above rounding."""
+    S, W = np.linalg.eigh((G.T @ G).astype(float))
+    kept = S > len(S) * np.finfo(G.dtype).eps * S.max(initial=0.0)
+    return S[kept][::-1], W[:, kept][:, ::-1]
+
+
+def _preconditioned(G, S, W, theta, R):
+    """(GGᵀ − θI)⁻¹ R = U((S − θ)⁻¹ + θ⁻¹)UᵀR − R/θ, U = GWS^{−½}, which is never formed."""
+    gap = S[:, None] - theta
+    gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
+    UtR = (W / np.sqrt(S)).T @ (G.T @ R.astype(G.dtype)).astype(float)
+    inside = (W / np.sqrt(S)) @ ((1 / gap + 1 / theta) * UtR)
+    return (G @ inside.astype(G.dtype)).astype(R.dtype) - R / theta.astype(R.dtype)
+
+
+def _filled(basis, width, rng):
+    """An orthonormal basis of ``width`` columns: random ones where the factor has fewer."""
+    basis = np.linalg.qr(basis)[0]
+    missing = width - basis.shape[1]
+    if missing == 0:
+        return basis
+    random = rng.standard_normal((len(basis), missing)).astype(basis.dtype)
+    return np.hstack([basis, orthonormal(random, basis)])
 
 
 @dataclass(frozen=True)
@@ -229,17 +315,15 @@ def orthonormal(block, basis):
     return block
 
 
-def signs(vectors, A):
-    """±1 for each vector such that Σ w y³ > 0 for its coordinates y = v/√w; see ``_tied_sign`` where that is 0.
+def signs(Y, w=None, points=None):
+    """±1 for each column of coordinates such that Σ w y³ > 0; see ``_tied_sign`` where that is 0.
 
     The rule does not depend on the order of the rows, nor on whether a row stands twice or has twice the weight.
     """
-    root = getattr(A, "root", np.full((len(vectors), 1), len(vectors) ** -0.5))
-    Y = vectors.astype(float) / root
-    skewness = np.sum(vectors * vectors * Y, axis=0)
+    w = np.full((len(Y), 1), 1 / max(len(Y), 1)) if w is None else w
+    skewness = np.sum(w * Y**3, axis=0) / np.maximum(np.sum(w * Y**2, axis=0) ** 1.5, np.finfo(float).tiny)
     return np.array(
-        [np.sign(skew) if abs(skew) > SKEW else _tied_sign(y, A.points) for skew, y in zip(skewness, Y.T, strict=True)],
-        vectors.dtype,
+        [np.sign(skew) if abs(skew) > SKEW else _tied_sign(y, points) for skew, y in zip(skewness, Y.T, strict=True)]
     )
 
 
@@ -267,4 +351,4 @@ def _both_ends(A, upper):
     return np.append(upper, lowest)
 
 
-NAMES = {"exact": Exact, "lanczos": Lanczos, "randomized": Randomized}
+NAMES = {"exact": Exact, "davidson": Davidson, "lanczos": Lanczos, "randomized": Randomized, "landmarks": Landmarks}

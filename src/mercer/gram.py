@@ -1,8 +1,8 @@
 """Symmetric operators that need not exist in memory: the Gram matrix, and the weighted covariance around it.
 
-An operator knows its ``shape`` and ``dtype``, multiplies (``A @ V``), and gives its diagonal (``diag()``), its trace,
-some columns (``columns(index)``) and itself as a new float64 array (``dense()``). ``points`` are the rows behind it,
-or None. These are the only three; a solver sees nothing else of a kernel.
+An operator knows its ``shape`` and ``dtype``, multiplies (``A @ V``), and gives its diagonal (``diag()``), some columns
+(``columns(index)``), the square block of some rows (``block(index)``) and itself as a new float64 array (``dense()``).
+``points`` are the rows behind it, or None. These are the only three; a solver sees nothing else of a kernel.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .kernels import Kernel
 from .tiles import map_rows, symmetric_matrix, symmetric_rows
@@ -27,6 +28,7 @@ class Operator(Protocol):
     def __matmul__(self, V): ...
     def diag(self) -> np.ndarray: ...
     def columns(self, index) -> np.ndarray: ...
+    def block(self, index) -> np.ndarray: ...
     def dense(self) -> np.ndarray: ...
 
 
@@ -59,6 +61,14 @@ class Gram:
         k = self.kernel.onto(self.X[index])
         return map_rows(k, self.X, width=len(index))
 
+    def block(self, index):
+        return self.kernel(self.X[index], self.X[index])
+
+    def coarse(self):
+        """K in single precision, which is good enough to choose pivots and to precondition."""
+        X = self.X - self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else self.X
+        return Gram(self.kernel, X.astype(np.float32))
+
     def dense(self):
         return symmetric_matrix(self.kernel, self.X.astype(float), float)
 
@@ -86,6 +96,12 @@ class Dense:
 
     def columns(self, index):
         return self.K[:, index]
+
+    def block(self, index):
+        return self.K[np.ix_(index, index)]
+
+    def coarse(self):
+        return self
 
     def dense(self):
         return self.K.astype(float)
@@ -160,6 +176,9 @@ class Covariance:
         if self.centred:
             JE = JE - (self.KS @ (self.G[index] * self.root[index]).T).astype(self.dtype)
         return self.Jt(JE)
+
+    def block(self, index):
+        return self.columns(index)[index]
 
     def dense(self):
         """K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ between √w and √w, in the one array that K takes."""

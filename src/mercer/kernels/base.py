@@ -23,6 +23,7 @@ class Kernel(ABC, BaseEstimator):
 
     sparse = False  # whether rows may come as a sparse matrix
     nonnegative = False  # whether the entries of the rows must not be negative
+    stationary = False  # whether k(x, y) depends on x − y alone
     definite = True  # whether every Gram matrix is positive semi-definite
     __array_ufunc__ = None  # NumPy's numbers leave `number * kernel` to us
 
@@ -94,6 +95,7 @@ class Radial(Profile):
     """
 
     sparse = True
+    stationary = True
     native_kind: int | None = None  # number of the profile in the C extension
     rough = False  # a profile with a kink at 0 must not see the rounding of the expanded distance
     gamma: Any
@@ -187,3 +189,8 @@ class Projective(Profile):
 def exp_into(t):
     """exp(t), written over t."""
     return native.exp_into(t) if native.serves(t) else np.exp(t, out=t)
+
+
+def in_float64(X):
+    """Rows in double precision; row numbers of a precomputed kernel stay what they are."""
+    return X if np.issubdtype(X.dtype, np.integer) else X.astype(float, copy=False)

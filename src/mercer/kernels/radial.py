@@ -167,6 +167,7 @@ class Laplacian(_Distance):
     """k = exp(−γ‖x − y‖₁)."""
 
     gamma: Width = None
+    stationary = True
     native_kind = 6
 
     def onto(self, Z):

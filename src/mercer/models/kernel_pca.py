@@ -105,7 +105,8 @@ class KernelPCA(KernelTransformer):
 
     def _find(self, kernel, X, gram, weights, rng):
         n = X.shape[0]
-        _checks.check_all_components(self.n_components, n, isinstance(self.solver, eigen.Exact))
+        if isinstance(self.solver, str) and self.solver != "landmarks":
+            _checks.check_all_components(self.n_components, n)
         q = self.n_components if isinstance(self.n_components, Integral) else None
         subspace = principal_subspace(
             kernel, X, q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng

@@ -4,8 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..eigen import Report, eigenpairs
-from ..gram import Covariance, Gram
+from ..eigen import Exact, Report, choose, eigenpairs, signs
+from ..gram import Covariance, Dense, Gram
+from ..kernels.base import in_float64
+from ..landmarks import LandmarkBasis, Landmarks, Moments
 from ..tiles import map_rows
 from .expansion import Expansion
 
@@ -24,6 +26,7 @@ class Subspace:
     offset: np.ndarray
     mean_sqnorm: float
     report: Report
+    moments: Moments | None = None  # of the landmarks that it came from: more rows can be added to them
 
     @property
     def kernel(self):
@@ -42,17 +45,25 @@ class Subspace:
 
         r² = k(x, x) − 2⟨φ(x), φ̄⟩ + ‖φ̄‖² − Σ y², in float64: it is a difference of near-equal numbers.
         """
-        X, Z = in_float64(X), in_float64(self.Z)
-        both = Expansion(self.kernel, Z, np.hstack([self.axes.B, self.mean.B]))(X)
-        Y, along_mean = both[:, :-1] - self.offset, both[:, -1]
-        distance = map_rows(self.kernel.diag, X, width=X.shape[1]) - 2 * along_mean + self.mean_sqnorm
-        return Y, np.maximum(distance - np.sum(Y**2, axis=1), 0)
+        k = self.kernel.onto(in_float64(self.Z))
+        B = np.hstack([self.axes.B, self.mean.B]).astype(float)
+
+        def tile(x, k_xx):
+            along = k(in_float64(x)) @ B
+            Y = along[:, :-1] - self.offset
+            distance = k_xx - 2 * along[:, -1] + self.mean_sqnorm
+            return np.column_stack([Y, np.maximum(distance - np.sum(Y**2, axis=1), 0)])
+
+        both = map_rows(tile, X, self.kernel.diag(X).astype(float), width=self.Z.shape[0])
+        return both[:, :-1], both[:, -1]
 
     def training_coordinates(self, weights, tol):
         """Y of the rows that the axes were found on, λB/w, where the eigenpairs are good to ``tol``; else None.
 
         From B = √w V Λ^{−½} and AV = VΛ: no kernel is evaluated.
         """
+        if self.moments is not None:
+            return None
         if len(self.variances) and self.report.residual * self.variances[0] > tol * self.variances[-1]:
             return None
         w = 1 / self.axes.B.shape[0] if weights is None else weights[:, None]
@@ -65,11 +76,6 @@ class Subspace:
     def lift(self, Y):
         """The vectors φ̄ + U y for each row y of Y."""
         return self.axes @ np.asarray(Y).T + self.mean
-
-
-def in_float64(X):
-    """Rows in double precision; row numbers of a precomputed kernel stay what they are."""
-    return X if np.issubdtype(X.dtype, np.integer) else X.astype(float, copy=False)
 
 
 def principal_subspace(
@@ -91,6 +97,10 @@ def principal_subspace(
     row is centred by the mean of its own group (mean weights: a column of ``mean`` each), and φ̄ is the first one's.
     """
     n = X.shape[0]
+    solver = choose(solver, n, q)
+    if isinstance(solver, Landmarks):
+        basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
+        return landmark_subspace(basis.moments(X, weights), q, center, solver)
     w = np.full(n, 1 / n) if weights is None else np.asarray(weights, float)
     S = None if not center else (w if mean is None else np.asarray(mean, float)).reshape(n, -1)
     A = Covariance(Gram(kernel, X) if gram is None else gram, w, S, groups)
@@ -100,15 +110,45 @@ def principal_subspace(
         return A.mean_sqnorms.max() * (n * w.max() if center else 0.0)
 
     pairs = eigenpairs(A, q, solver, rng, floor=rounding, definite=kernel.definite)
-    dtype = A.dtype
-    B = (A.J(pairs.vectors) / np.sqrt(pairs.values)).astype(dtype)
-    s = A.S[:, :1]
+    B = (A.J(pairs.vectors) / np.sqrt(pairs.values)).astype(A.dtype)
     return Subspace(
         axes=Expansion(kernel, X, B),
-        mean=Expansion(kernel, X, s.astype(dtype)),
+        mean=Expansion(kernel, X, A.S[:, :1].astype(A.dtype)),
         variances=pairs.values,
         total_variance=float(A.diag().sum()),
-        offset=(B.T.astype(float) @ A.KS[:, 0]).astype(dtype),
+        offset=(B.T.astype(float) @ A.KS[:, 0]).astype(A.dtype),
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
+    )
+
+
+def landmark_subspace(moments, q=None, center=True, solver=None):
+    """Return the leading axes of the covariance inside the span of landmarks, from the moments of f = Rᵀk(Z, x).
+
+    C = Σ w ffᵀ − f̄f̄ᵀ = WΛWᵀ, axes B = RW, mean P_Zφ̄ = Rf̄. What of φ lies outside the span is known from the trace:
+    ``report.outside``.
+    """
+    basis = moments.basis
+    f_mean = moments.first / moments.count if center else np.zeros_like(moments.first)
+    C = moments.second / moments.count - np.outer(f_mean, f_mean)
+    pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: f_mean @ f_mean)
+    coordinates = basis(basis.Z)
+    W = pairs.vectors * signs((coordinates - f_mean) @ pairs.vectors, points=basis.Z)
+    total = (moments.diagonal / moments.count) - f_mean @ f_mean
+    outside = max(moments.diagonal - np.trace(moments.second), 0.0) / moments.count
+    dtype = basis.dtype
+    return Subspace(
+        axes=Expansion(basis.kernel, basis.Z, (basis.R @ W).astype(dtype)),
+        mean=Expansion(basis.kernel, basis.Z, (basis.R @ f_mean)[:, None].astype(dtype)),
+        variances=pairs.values,
+        total_variance=float(total),
+        offset=(W.T @ f_mean).astype(dtype),
+        mean_sqnorm=float(f_mean @ f_mean),
+        report=replace(
+            pairs.info,
+            solver=solver,
+            outside=float(outside),
+            outside_share=float(outside / total) if total > 0 else 0.0,
+        ),
+        moments=moments,
     )

@@ -1,0 +1,187 @@
+"""Few points that stand for many: pivoted Cholesky factors, choices of landmarks, and moments in their span."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse import issparse
+from sklearn.cluster import MiniBatchKMeans
+
+from .gram import Gram
+from .kernels.base import in_float64
+from .tiles import sum_rows
+
+CANDIDATES = 120  # drawn in a round of the pivoted Cholesky: enough for matrix products, few enough to be accepted
+FACTOR_BYTES = 2**27  # of the factor that chooses landmarks; beyond it, they are chosen among a random part of the rows
+RAW_CONDITION = 1e5  # of K_ZZ: below it moments of k(x, Z) itself lose no digit that anybody sees
+
+
+def rpcholesky(A, rank, rng, weights=None, tol=None):
+    """Return F with A ≈ FFᵀ and its pivots, by accelerated randomly pivoted Cholesky (Epperly, Tropp & Webber 2024).
+
+    Candidates are drawn with probability proportional to the diagonal that is left, and accepted by a second draw
+    that undoes the staleness of the first: the pivots are distributed as if drawn one at a time, and the work is in
+    matrix products. It ends early where what is left is ``tol`` of the largest diagonal entry. ``weights`` tilt the
+    draw.
+    """
+    left = np.maximum(A.diag().astype(float), 0)
+    w = np.ones_like(left) if weights is None else weights
+    tol = 10 * np.finfo(A.dtype).eps if tol is None else tol
+    floor = tol * left.max(initial=0.0)
+    F, pivots = np.zeros((A.shape[0], min(rank, A.shape[0])), A.dtype, order="F"), np.empty(0, int)
+    while (k := len(pivots)) < F.shape[1] and left.max(initial=0.0) > floor:
+        left[left <= floor] = 0
+        drawn = np.unique(rng.choice(len(left), CANDIDATES, p=left * w / (left @ w)))
+        rng.shuffle(drawn)
+        H = A.block(drawn).astype(float) - F[drawn, :k].astype(float) @ F[drawn, :k].T.astype(float)
+        accepted, L = _rejection_cholesky(H, left[drawn], rng, floor)
+        accepted, L = accepted[: F.shape[1] - k], L[: F.shape[1] - k, : F.shape[1] - k]
+        new = drawn[accepted]
+        G = A.columns(new) - F[:, :k] @ F[new, :k].T
+        F[:, k : k + len(new)] = scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T
+        left -= np.einsum("ij,ij->i", F[:, k : k + len(new)], F[:, k : k + len(new)], dtype=float)
+        left[new] = 0
+        np.maximum(left, 0, out=left)
+        pivots = np.append(pivots, new)
+    return F[:, : len(pivots)], pivots
+
+
+def _rejection_cholesky(H, before, rng, floor):
+    """Walk through the candidates: accept i with probability (what is left of it) / (what was), then eliminate it."""
+    H, accepted = H.copy(), []
+    L = np.zeros_like(H)
+    for i in range(len(H)):
+        if H[i, i] > max(floor, rng.uniform() * before[i]):
+            column = H[:, i] / np.sqrt(H[i, i])
+            L[:, len(accepted)] = column
+            accepted.append(i)
+            H -= np.outer(column, column)
+    return np.array(accepted, int), np.tril(L[accepted, : len(accepted)])
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Kernel PCA inside the span of ``n`` landmarks, in one pass over the rows: O(nm²) time, O(m²) memory.
+
+    ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
+    ``n=None`` takes 10 for each component, at least 500.
+    """
+
+    n: int | None = None
+    choose: Any = "rpcholesky"
+
+    def __call__(self, kernel, X, q, weights, rng):
+        """The landmarks for rows X: an array of points, or row numbers where X are row numbers."""
+        if not isinstance(self.choose, str):
+            return _given(self.choose, X)
+        m = max(500, 10 * (q or 0)) if self.n is None else self.n
+        if m >= X.shape[0]:
+            return X
+        if self.choose == "rpcholesky":
+            return _by_rpcholesky(kernel, X, m, weights, rng)
+        if self.choose == "uniform":
+            return X[np.sort(rng.choice(X.shape[0], m, replace=False, p=weights))]
+        if self.choose == "kmeans":
+            return _by_kmeans(X, m, weights, rng)
+        raise ValueError(
+            f"Landmarks(choose={self.choose!r}): give 'rpcholesky', 'uniform', 'kmeans', row numbers or an array of points."
+        )
+
+
+def _given(choice, X):
+    choice = choice if issparse(choice) else np.asarray(choice)
+    if choice.ndim == 1 and np.issubdtype(choice.dtype, np.integer):
+        return X[choice]
+    if choice.ndim != 2 or choice.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"Landmarks must be row numbers or points of {X.shape[1]} columns; the shape is {choice.shape}."
+        )
+    return choice.astype(X.dtype)
+
+
+def _by_rpcholesky(kernel, X, m, weights, rng):
+    n = X.shape[0]
+    most = max(m, FACTOR_BYTES // (m * 4))
+    rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    part = X[rows]
+    part = part if np.issubdtype(part.dtype, np.integer) else part.astype(np.float32)
+    _, pivots = rpcholesky(Gram(kernel, part), m, rng, None if weights is None else weights[rows])
+    return X[rows[np.sort(pivots)]]
+
+
+def _by_kmeans(X, m, weights, rng):
+    clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
+    return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkBasis:
+    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut where its rank ends, R = L⁻ᵀ on the rows that are kept."""
+
+    kernel: Any
+    Z: Any
+    R: np.ndarray
+    condition: float
+
+    @classmethod
+    def of(cls, kernel, Z):
+        """The basis on the landmarks Z; those that add nothing are dropped."""
+        K = kernel(in_float64(Z), in_float64(Z))
+        L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=len(K) * np.finfo(float).eps * K.max())
+        kept = order[:rank] - 1
+        L = np.tril(L[:rank, :rank])
+        R = scipy.linalg.solve_triangular(L, np.eye(rank), lower=True).T
+        return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0)
+
+    @property
+    def dtype(self):
+        return float if np.issubdtype(self.Z.dtype, np.integer) else self.Z.dtype
+
+    def __call__(self, X):
+        """f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""
+        return self.kernel(in_float64(X), in_float64(self.Z)) @ self.R
+
+    def moments(self, X, weights=None):
+        """Sums over the rows of 1, f, ffᵀ and k(x, x), in one pass with a tile in memory at a time.
+
+        Where K_ZZ is well conditioned they are sums over k(x, Z) that are turned by R once; else every tile is.
+        """
+        k, m = self.kernel.onto(in_float64(self.Z)), len(self.R)
+        turned = self.condition > RAW_CONDITION
+
+        def sums(x, w):
+            x = in_float64(x)
+            f = np.column_stack([k(x) @ self.R if turned else k(x), np.ones(x.shape[0])])
+            k_xx = self.kernel.diag(x)
+            if weights is not None:
+                f *= np.sqrt(w)[:, None]
+                k_xx = k_xx * w
+            return np.append((f.T @ f).ravel(), k_xx.sum())
+
+        w = np.broadcast_to(1.0, X.shape[:1]) if weights is None else weights
+        flat = sum_rows(sums, X, w, width=2 * m)
+        turn = np.eye(m + 1)
+        turn[:m, :m] = np.eye(m) if turned else self.R
+        total = turn.T @ flat[:-1].reshape(m + 1, m + 1) @ turn
+        return Moments(self, float(total[m, m]), total[:m, m], total[:m, :m], float(flat[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows of 1, f, ffᵀ and k(x, x) in one basis: they add, so that data may come in pieces."""
+
+    basis: LandmarkBasis
+    count: float
+    first: np.ndarray
+    second: np.ndarray
+    diagonal: float
+
+    def __add__(self, other):
+        return Moments(
+            self.basis,
+            self.count + other.count,
+            self.first + other.first,
+            self.second + other.second,
+            self.diagonal + other.diagonal,
+        )
