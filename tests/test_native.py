@@ -14,8 +14,8 @@ DTYPES = ["f8", "f4"]
 FINEST = {"f8": np.finfo("f8"), "f4": np.finfo("f4")}
 PRODUCT_TOLERANCE = {"f8": 1e-13, "f4": 1e-5}  # of the largest |K| @ |V|
 
-# one, less than a vector, a tile and one more, more than a band of rows
-SIZES = [(1, 1, 1, 1), (3, 5, 2, 2), (25, 97, 10, 3), (97, 193, 1, 4), (193, 25, 33, 13), (530, 70, 7, 50)]
+# h, m, d, p: one, less than a vector, parts of tiles, several tiles
+SIZES = [(1, 1, 1, 1), (3, 5, 2, 2), (25, 97, 10, 3), (97, 301, 1, 4), (193, 25, 33, 13), (530, 70, 7, 50)]
 EMPTY = [(0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (3, 4, 2, 0), (0, 0, 0, 0)]
 
 
@@ -129,16 +129,12 @@ def test_equal_rows_give_exactly_one(kind, dtype):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [1e4, 1e18, 1e30])  # a t of 1e8, up to float32's limit, and over it
 def test_far_points_are_small_and_never_nan(scale, kind, dtype):
-    X = np.array([[0.0], [1.0], [-1.0]], dtype) * dtype_of(dtype)(scale)
+    X = np.array([[0.0], [scale], [-scale]], dtype)
     K = tile(kind, X, X)
     assert np.all(np.isfinite(K))
     far = K[~np.eye(3, dtype=bool)]
     slow = kind in (INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC)
     assert np.all(far < 1e-3) if slow else np.all(far == 0)
-
-
-def dtype_of(dtype):
-    return np.dtype(dtype).type
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -190,9 +186,9 @@ def test_every_width_of_v(p, dtype):
     assert_close_sums(product(MATERN32, X, X, V), K, V)
 
 
-@pytest.mark.parametrize("d", [64, 700, 1500])
+@pytest.mark.parametrize("d", [64, 700])
 def test_large_d_takes_narrower_tiles(d):
-    X, V = draw("f8", (130, d), (130, 3))
+    X, V = draw("f8", (90, d), (90, 3))
     K, _ = reference(RBF, 1 / d, 0, X, X)
     np.testing.assert_allclose(tile(RBF, X, X, a=1 / d), K.astype("f8"), rtol=1e-13)
     assert_close_sums(product(RBF, X, X, V, a=1 / d), K, V)
@@ -215,7 +211,9 @@ def test_buffers_may_start_at_any_byte(offset, dtype):
     native.symmetric(RBF, 0.3, 0, moved(X), moved(V), out, 0, 1)
     np.testing.assert_array_equal(out, symmetric(RBF, X, V))
     native.exp_into(out)
-    np.testing.assert_array_equal(out, np.array(out))
+    aligned = symmetric(RBF, X, V)
+    native.exp_into(aligned)
+    np.testing.assert_array_equal(out, aligned)
 
 
 def test_threads_give_the_bits_of_the_serial_run():
@@ -240,6 +238,7 @@ def test_inputs_are_left_alone():
 
 
 X23, Y43, V42, OUT22 = np.ones((2, 3)), np.ones((4, 3)), np.ones((4, 2)), np.ones((2, 2))
+F23 = X23.astype("f4")
 FROZEN = np.ones((2, 2))
 FROZEN.flags.writeable = False
 
@@ -249,6 +248,7 @@ FROZEN.flags.writeable = False
     [
         (ValueError, "kind must be 0 to 6", lambda: native.product(7, 1, 1, X23, Y43, V42, OUT22)),
         (ValueError, "a must be finite", lambda: native.product(RBF, -1, 1, X23, Y43, V42, OUT22)),
+        (ValueError, "a must be finite", lambda: native.tile(RBF, 1e39, 1, F23, F23, np.ones((2, 2), "f4"))),
         (ValueError, "a must be finite", lambda: native.product(RBF, np.nan, 1, X23, Y43, V42, OUT22)),
         (ValueError, "b must be", lambda: native.product(RATIONAL_QUADRATIC, 1, 0, X23, Y43, V42, OUT22)),
         (ValueError, r"Y must be \(4, 3\)", lambda: native.product(RBF, 1, 1, X23, V42, V42, OUT22)),
@@ -264,7 +264,7 @@ FROZEN.flags.writeable = False
         (ValueError, "buf must be a C-contiguous, writable", lambda: native.exp_into(FROZEN)),
         (ValueError, "buf must be a C-contiguous, writable", lambda: native.exp_into(np.ones((4, 4))[:, :2])),
         (ValueError, "2 dimensions", lambda: native.tile(RBF, 1, 1, X23[0], Y43, OUT22)),
-        (TypeError, "same dtype", lambda: native.tile(RBF, 1, 1, X23, Y43.astype("f4"), OUT22)),
+        (TypeError, "dtype of X", lambda: native.tile(RBF, 1, 1, X23, Y43.astype("f4"), OUT22)),
         (TypeError, "float32 or float64", lambda: native.exp_into(np.ones(3, int))),
         (TypeError, "float32 or float64", lambda: native.exp_into(np.ones(3, ">f8"))),
         (TypeError, "bytes-like", lambda: native.exp_into([1.0])),

@@ -30,7 +30,7 @@ def check_rows(estimator, X, kernel, *, fit=False):
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": DTYPES}
-    X = validate_data(estimator, X, reset=fit, copy=fit, **options)
+    X = validate_data(estimator, X, reset=fit, copy=fit and estimator._keeps_rows, **options)
     if kernel.nonnegative:
         check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
     return X

@@ -80,17 +80,17 @@ typedef struct {
 } Kernel;
 
 /* Blocking, measured on Zen 3. Whatever is indexed by the columns of a tile lies in strips of STRIP vecs, one cache
-   line: T is [strip][row], packed points are [strip][coordinate], packed V is [strip][column of V]. */
+   line: a tile is [strip][row], packed points are [strip][coordinate], packed V is [strip][column of V]. */
 enum {
     STRIP = 2,
-    ROWS = 4,                 /* ROWS x STRIP sums at a time hide the latency of an FMA (4 cycles, 2 a cycle) */
-    GROUP = 8,                /* vecs that go through exp side by side, for the same reason */
-    ACCUMULATORS = 12,        /* of 16 registers, in a product: OUTER columns of V x STRIP, or DOTS x 3 rows */
+    ROWS = 4,                 /* ROWS x STRIP sums at a time hide the latency of an FMA: 4 cycles, 2 a cycle */
+    GROUP = ROWS * STRIP,     /* vecs that go through exp side by side, for the same reason */
+    ACCUMULATORS = 12,        /* in a product, of 16 registers: OUTER x STRIP, or 3 x DOTS, 4 x 3, 6 x 2, 12 x 1 */
     OUTER = 6,
     DOTS = 4,
-    HEIGHT = 48,              /* rows of a tile; a multiple of ACCUMULATORS */
-    WIDTH = 24,               /* vecs in a row of it: the tile is 36 kB, and all but one strip of it may be in L2 */
-    PANEL_BYTES = 256 * 1024, /* packed points should stay in L2: tiles get narrower when d is large */
+    HEIGHT = 72,              /* rows of a tile, a multiple of ACCUMULATORS and of ROWS; one strip of it fills 4.5 kB */
+    WIDTH = 36,               /* vecs in a row of it; with all it is multiplied by, the tile (81 kB) stays in L2 */
+    PANEL_BYTES = 256 * 1024, /* and so should the packed points: tiles get narrower when d is large */
     BAND = 512                /* rows that use one packing of the columns, in the symmetric product */
 };
 
@@ -116,7 +116,7 @@ static Py_ssize_t quotient_up(Py_ssize_t n, Py_ssize_t unit) { return (n + unit 
         5.55041086648215901e-02, 2.40226506959100972e-01, 6.93147180559945286e-01, 1.0
 #define INTRINSIC(name) _mm256_##name##_pd
 #define LIBM(name) name
-#include __FILE__
+#include "_native.c"
 #undef REAL
 #undef SUFFIX
 #undef BITS
@@ -140,7 +140,7 @@ static Py_ssize_t quotient_up(Py_ssize_t n, Py_ssize_t unit) { return (n + unit 
         2.40226507186889648e-01f, 6.93147182464599609e-01f, 1.0f
 #define INTRINSIC(name) _mm256_##name##_ps
 #define LIBM(name) name##f
-#include __FILE__
+#include "_native.c"
 
 /* ---- the Python side ------------------------------------------------------------------------------------------- */
 
@@ -164,77 +164,62 @@ typedef struct {
     char type; /* 'd' or 'f', the same for all */
 } Call;
 
+#define fail(...) (PyErr_Format(__VA_ARGS__), -1)
+
 /* Opens one more C-contiguous array; ndim < 0 allows any number of dimensions. */
 static int open_array(Call *call, PyObject *object, const char *name, int ndim, int writable)
 {
     Py_buffer *view = &call->arrays[call->opened];
     if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_TypeError))
-            PyErr_Format(PyExc_ValueError, "%s must be C-contiguous%s: pass np.ascontiguousarray(%s)", name,
-                         writable ? " and writable" : "", name);
-        return -1;
+        if (PyErr_ExceptionMatches(PyExc_TypeError)) return -1; /* no buffer at all: Python says it well */
+        return fail(PyExc_ValueError, "%s must be a C-contiguous%s array", name, writable ? ", writable" : "");
     }
     call->opened++;
-    const char *format = view->format + (*view->format == '@' || *view->format == '=');
-    if ((*format != 'd' && *format != 'f') || format[1]) {
-        PyErr_Format(PyExc_TypeError, "%s must be native float32 or float64, and its format is '%s'", name, view->format);
-        return -1;
-    }
+    const char *given = view->format ? view->format : "B", *format = given + (*given == '@' || *given == '=');
+    if ((*format != 'd' && *format != 'f') || format[1])
+        return fail(PyExc_TypeError, "%s must be native float32 or float64, and its format is '%s'", name, given);
     if (call->opened == 1) call->type = *format;
-    if (call->type != *format) {
-        PyErr_Format(PyExc_TypeError, "%s must have the dtype of X: '%c', and it has '%c'", name, call->type, *format);
-        return -1;
-    }
-    if (ndim >= 0 && view->ndim != ndim) {
-        PyErr_Format(PyExc_ValueError, "%s must have %d dimensions, and it has %d", name, ndim, view->ndim);
-        return -1;
-    }
+    if (call->type != *format)
+        return fail(PyExc_TypeError, "%s must have the dtype of X, '%c', and it has '%c'", name, call->type, *format);
+    if (ndim >= 0 && view->ndim != ndim)
+        return fail(PyExc_ValueError, "%s must have %d dimensions, and it has %d", name, ndim, view->ndim);
     return 0;
 }
 
 static int check_processor(void)
 {
 #if defined(AVX2)
-    if (!runs_fast()) {
-        PyErr_SetString(PyExc_RuntimeError, "This processor lacks AVX2 or FMA; use NumPy where supported() is False.");
-        return -1;
-    }
+    if (!runs_fast()) return fail(PyExc_RuntimeError, "no AVX2 and FMA here: use NumPy where supported() is False");
 #endif
     return 0;
 }
 
-/* Checks the kernel and opens the arrays: inputs named by letters, then out. */
+/* Checks the kernel and opens the arrays: inputs with one letter for a name, then out. */
 static int open_call(Call *call, const char *letters, PyObject **objects)
 {
-    const Kernel *k = &call->kernel;
+    Kernel *k = &call->kernel;
     if (check_processor() < 0) return -1;
-    if (k->kind < 0 || k->kind >= KINDS) {
-        PyErr_Format(PyExc_ValueError, "kind must be 0 to %d, and it is %d", KINDS - 1, k->kind);
-        return -1;
-    }
-    if (!(k->a >= 0 && k->a <= DBL_MAX)) {
-        PyErr_SetString(PyExc_ValueError, "a must be finite and not negative");
-        return -1;
-    }
-    if (k->kind == RATIONAL_QUADRATIC && !(k->b > 0 && k->b <= DBL_MAX)) {
-        PyErr_SetString(PyExc_ValueError, "b must be finite and positive");
-        return -1;
-    }
     for (; *letters; letters++) {
         const char name[2] = {*letters, 0};
         if (open_array(call, *objects++, name, 2, 0) < 0) return -1;
     }
     if (open_array(call, *objects, "out", 2, 1) < 0) return -1;
-    call->kernel.d = call->arrays[0].shape[1];
+    const double most = (call->type == 'd' ? DBL_MAX : FLT_MAX) / 16; /* 10 a, the rate of MATERN52, is finite */
+    if (k->kind < 0 || k->kind >= KINDS)
+        return fail(PyExc_ValueError, "kind must be 0 to %d, and it is %d", KINDS - 1, k->kind);
+    if (!(k->a >= 0 && k->a <= most)) return fail(PyExc_ValueError, "a must be finite and not negative");
+    if (k->kind == RATIONAL_QUADRATIC && !(k->b > 0 && k->b <= most && k->a / k->b <= most))
+        return fail(PyExc_ValueError, "b must be positive, and b and a / b finite");
+    k->d = call->arrays[0].shape[1];
     return 0;
 }
 
 static int check_shape(const Py_buffer *view, const char *name, Py_ssize_t rows, Py_ssize_t columns)
 {
-    if (view->shape[0] == rows && view->shape[1] == columns) return 0;
-    PyErr_Format(PyExc_ValueError, "%s must be (%zd, %zd), and it is (%zd, %zd)", name, rows, columns, view->shape[0],
-                 view->shape[1]);
-    return -1;
+    const Py_ssize_t *shape = view->shape;
+    if (shape[0] == rows && shape[1] == columns) return 0;
+    return fail(PyExc_ValueError, "%s must be (%zd, %zd), and it is (%zd, %zd)", name, rows, columns, shape[0],
+                shape[1]);
 }
 
 /* Runs LOOP_f64 or LOOP_f32 without the GIL; only malloc can fail in a loop. */
@@ -424,19 +409,20 @@ INLINE void exponential(vec *x) { EACH(g) x[g] = LIBM(exp)(x[g]); }
 
 #define COLUMNS (STRIP * LANES) /* of a strip */
 
-/* exp in place; the last, partial group goes through a copy of its own size. */
+/* exp in place; the last, partial group goes through a copy. */
 TARGET static int exp_loop(real *x, Py_ssize_t n)
 {
-    vec group[GROUP];
+    vec last[GROUP];
     for (; n >= GROUP * LANES; n -= GROUP * LANES, x += GROUP * LANES) {
-        memcpy(group, x, sizeof group);
+        vec group[GROUP];
+        EACH(g) memcpy(group + g, x + g * LANES, sizeof(vec)); /* one by one they go to registers */
         exponential(group);
-        memcpy(x, group, sizeof group);
+        EACH(g) memcpy(x + g * LANES, group + g, sizeof(vec));
     }
-    memset(group, 0, sizeof group);
-    memcpy(group, x, n * sizeof(REAL));
-    exponential(group);
-    memcpy(x, group, n * sizeof(REAL));
+    memset(last, 0, sizeof last);
+    memcpy(last, x, n * sizeof(REAL));
+    exponential(last);
+    memcpy(x, last, n * sizeof(REAL));
     return 0;
 }
 
@@ -445,7 +431,7 @@ INLINE void profile(const Kernel *kernel, const int kind, vec *t)
 {
     const REAL a = (REAL)kernel->a, rate = (REAL)(-kernel->a * LOG2E);
     const REAL c = (REAL)(kernel->a * (kind == MATERN12 ? 2 : kind == MATERN32 ? 6 : 10)); /* 4 nu a */
-    const REAL far = 1000; /* e^-far is 0 and far^2 is finite: no inf * 0 = NaN */
+    const REAL remote = 1000; /* e^-remote is 0 and remote^2 is finite: no inf * 0 = NaN */
     vec u[GROUP];
     switch (kind) {
     case RBF:
@@ -464,7 +450,7 @@ INLINE void profile(const Kernel *kernel, const int kind, vec *t)
         break;
     }
     default: /* MATERN */
-        EACH(g) u[g] = at_most(far, root(c * t[g]));
+        EACH(g) u[g] = at_most(remote, root(c * t[g]));
         EACH(g) t[g] = u[g] * (REAL)-LOG2E;
         decay(t);
         if (kind == MATERN32) EACH(g) t[g] *= 1 + u[g];
@@ -527,13 +513,8 @@ TARGET static void fill(const Kernel *kernel, const real *X, Py_ssize_t rows, co
     case kind: fill_kind(kernel, kind, X, rows, points + s * STRIP * kernel->d, T + s * STRIP * HEIGHT); break
     for (Py_ssize_t s = from; s < to; s++) {
         switch (kernel->kind) {
-            CASE(RBF);
-            CASE(INVERSE_MULTIQUADRIC);
-            CASE(RATIONAL_QUADRATIC);
-            CASE(MATERN12);
-            CASE(MATERN32);
-            CASE(MATERN52);
-            CASE(LAPLACIAN);
+            CASE(RBF); CASE(INVERSE_MULTIQUADRIC); CASE(RATIONAL_QUADRATIC);
+            CASE(MATERN12); CASE(MATERN32); CASE(MATERN52); CASE(LAPLACIAN);
         }
     }
 #undef CASE
@@ -559,14 +540,9 @@ TARGET static void outer(const vec *T, Py_ssize_t rows, Py_ssize_t from, Py_ssiz
             const vec *t = T + s * STRIP * HEIGHT;
             vec *o = out + (s * p + c) * STRIP;
             q = (p - c) / (blocks - b);
-            switch (q) {
-            case 1: outer_block(t, rows, V + c, p, o, 1); break;
-            case 2: outer_block(t, rows, V + c, p, o, 2); break;
-            case 3: outer_block(t, rows, V + c, p, o, 3); break;
-            case 4: outer_block(t, rows, V + c, p, o, 4); break;
-            case 5: outer_block(t, rows, V + c, p, o, 5); break;
-            case 6: outer_block(t, rows, V + c, p, o, 6); break;
-            }
+#define CASE(n) case n: outer_block(t, rows, V + c, p, o, n); break
+            switch (q) { CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6); }
+#undef CASE
         }
     }
 }
@@ -601,12 +577,9 @@ TARGET static void dots(const vec *T, Py_ssize_t rows, Py_ssize_t from, Py_ssize
         q = least(DOTS, p - c);
         for (Py_ssize_t r = 0; r < rows; r += ACCUMULATORS / q) {
             const vec *t = T + r * STRIP, *w = W + c * STRIP;
-            switch (q) {
-            case 1: dots_block(t, rows - r, to - from, w, p, out + r * p + c, 1); break;
-            case 2: dots_block(t, rows - r, to - from, w, p, out + r * p + c, 2); break;
-            case 3: dots_block(t, rows - r, to - from, w, p, out + r * p + c, 3); break;
-            case 4: dots_block(t, rows - r, to - from, w, p, out + r * p + c, 4); break;
-            }
+#define CASE(n) case n: dots_block(t, rows - r, to - from, w, p, out + r * p + c, n); break
+            switch (q) { CASE(1); CASE(2); CASE(3); CASE(4); }
+#undef CASE
         }
     }
 }

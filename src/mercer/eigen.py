@@ -12,6 +12,7 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from .landmarks import Landmarks, rpcholesky
+from .tiles import available_bytes, interruptible, map_rows, single_blas, sum_rows
 
 EPS = np.finfo(float).eps
 SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
@@ -141,9 +142,23 @@ class Exact:
     """LAPACK on the stored matrix."""
 
     def __call__(self, A, q, rng=None):
+        _check_memory(A.shape[0])
         K = A.dense()
         values, vectors = _eigh(K, q)
         return Ritz(values, vectors, K @ vectors, passes=1)
+
+
+EXACT_ARRAYS = 4  # n × n in float64: the matrix, LAPACK's copy of it, its workspace
+
+
+def _check_memory(n):
+    """Refuse before anything is allocated."""
+    need, free = EXACT_ARRAYS * 8 * n**2, available_bytes()
+    if need > free:
+        raise MemoryError(
+            f"solver='exact' needs {EXACT_ARRAYS} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
+            "free. Use solver='davidson' with a number of components, which stores none of them, or 'landmarks'."
+        )
 
 
 def _eigh(K, q):
@@ -158,7 +173,7 @@ def _eigh(K, q):
                 return values, vectors
         except np.linalg.LinAlgError:
             pass
-    values, vectors = np.linalg.eigh(K)
+    values, vectors = interruptible(np.linalg.eigh, K)
     return values[n - q :], vectors[:, n - q :]
 
 
@@ -175,12 +190,16 @@ class Davidson:
     max_passes: int = 30
 
     def __call__(self, A, q, rng):
+        with single_blas:
+            return self._solve(A, q, rng)
+
+    def _solve(self, A, q, rng):
         n = A.shape[0]
         width = min(n, q + max(EXTRA, q // 5))
         G = _factor(A, min(n, self.rank or max(RANK, 4 * q)), rng)
         S, W = _gram_eigh(G)
-        basis = G @ (W[:, :width] / np.sqrt(S[:width])).astype(G.dtype)
-        basis = _filled(basis.astype(A.dtype), width, rng)
+        basis = times(G, (W[:, :width] / np.sqrt(S[:width])).astype(G.dtype)).astype(A.dtype)
+        basis = _filled(basis, width, rng)
         images, passes = A @ basis, 1
         while True:
             ritz = rayleigh_ritz(basis, images, width, passes)
@@ -204,6 +223,11 @@ MOST_BLOCKS = 8
 NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
 
 
+def times(G, M):
+    """G @ M for a tall G, over the rows."""
+    return map_rows(lambda g: g @ M, G, width=G.shape[1])
+
+
 def _factor(A, rank, rng):
     """G with A ≈ GGᵀ, from the matrix that A is centred from."""
     if hasattr(A, "gram"):
@@ -213,8 +237,8 @@ def _factor(A, rank, rng):
 
 def _gram_eigh(G):
     """Eigenpairs of GᵀG in falling order, above rounding."""
-    S, W = np.linalg.eigh((G.T @ G).astype(float))
-    kept = S > len(S) * np.finfo(G.dtype).eps * S.max(initial=0.0)
+    S, W = np.linalg.eigh(sum_rows(lambda g: (g.T @ g).astype(float), G, width=G.shape[1]))
+    kept = len(S) * np.finfo(G.dtype).eps * S.max(initial=0.0) < S
     return S[kept][::-1], W[:, kept][:, ::-1]
 
 
@@ -222,9 +246,9 @@ def _preconditioned(G, S, W, theta, R):
     """(GGᵀ − θI)⁻¹ R = U((S − θ)⁻¹ + θ⁻¹)UᵀR − R/θ, U = GWS^{−½}, which is never formed."""
     gap = S[:, None] - theta
     gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
-    UtR = (W / np.sqrt(S)).T @ (G.T @ R.astype(G.dtype)).astype(float)
-    inside = (W / np.sqrt(S)) @ ((1 / gap + 1 / theta) * UtR)
-    return (G @ inside.astype(G.dtype)).astype(R.dtype) - R / theta.astype(R.dtype)
+    GtR = sum_rows(lambda g, r: (g.T @ r.astype(g.dtype)).astype(float), G, R, width=G.shape[1])
+    inside = (W / np.sqrt(S)) @ ((1 / gap + 1 / theta) * ((W / np.sqrt(S)).T @ GtR))
+    return times(G, inside.astype(G.dtype)).astype(R.dtype) - R / theta.astype(R.dtype)
 
 
 def _filled(basis, width, rng):

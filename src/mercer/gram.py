@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .kernels import Kernel
-from .tiles import map_rows, symmetric_matrix, symmetric_rows
+from .tiles import map_rows, sum_shares, symmetric_matrix, symmetric_rows
 
 
 class Operator(Protocol):
@@ -52,7 +52,11 @@ class Gram:
         return self.X
 
     def __matmul__(self, V):
-        return symmetric_rows(self.kernel, self.X, np.asarray(V, self.dtype))
+        V = np.asarray(V, self.dtype)
+        share = self.kernel.symmetric(self.X)
+        if share is None:
+            return symmetric_rows(self.kernel, self.X, V)
+        return sum_shares(lambda i, s: share(V, i, s), entries=self.shape[0] ** 2 / 2)
 
     def diag(self):
         return self.kernel.diag(self.X)

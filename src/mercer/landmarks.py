@@ -10,7 +10,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from .gram import Gram
 from .kernels.base import in_float64
-from .tiles import sum_rows
+from .tiles import map_rows, sum_rows
 
 CANDIDATES = 120  # drawn in a round of the pivoted Cholesky: enough for matrix products, few enough to be accepted
 FACTOR_BYTES = 2**27  # of the factor that chooses landmarks; beyond it, they are chosen among a random part of the rows
@@ -29,7 +29,7 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
     w = np.ones_like(left) if weights is None else weights
     tol = 10 * np.finfo(A.dtype).eps if tol is None else tol
     floor = tol * left.max(initial=0.0)
-    F, pivots = np.zeros((A.shape[0], min(rank, A.shape[0])), A.dtype, order="F"), np.empty(0, int)
+    F, pivots = np.zeros((A.shape[0], min(rank, A.shape[0])), A.dtype), np.empty(0, int)
     while (k := len(pivots)) < F.shape[1] and left.max(initial=0.0) > floor:
         left[left <= floor] = 0
         drawn = np.unique(rng.choice(len(left), CANDIDATES, p=left * w / (left @ w)))
@@ -38,8 +38,14 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
         accepted, L = _rejection_cholesky(H, left[drawn], rng, floor)
         accepted, L = accepted[: F.shape[1] - k], L[: F.shape[1] - k, : F.shape[1] - k]
         new = drawn[accepted]
-        G = A.columns(new) - F[:, :k] @ F[new, :k].T
-        F[:, k : k + len(new)] = scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T
+        turn = scipy.linalg.solve_triangular(L, np.eye(len(new)), lower=True, check_finite=False).T.astype(F.dtype)
+        old = F[new, :k].T
+
+        def eliminated(f, column):
+            """Columns of what is left of A, orthonormalised against each other; their squares go off the diagonal."""
+            return (column - f @ old) @ turn
+
+        F[:, k : k + len(new)] = map_rows(eliminated, F[:, :k], A.columns(new), width=len(new) + k)
         left -= np.einsum("ij,ij->i", F[:, k : k + len(new)], F[:, k : k + len(new)], dtype=float)
         left[new] = 0
         np.maximum(left, 0, out=left)
@@ -176,6 +182,10 @@ class Moments:
     first: np.ndarray
     second: np.ndarray
     diagonal: float
+
+    def scaled(self, c):
+        """The moments of rows that count c times as much."""
+        return Moments(self.basis, c * self.count, c * self.first, c * self.second, c * self.diagonal)
 
     def __add__(self, other):
         return Moments(

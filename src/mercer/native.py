@@ -1,16 +1,88 @@
-"""The door to the C extension: says whether it serves, and is the only module that calls it."""
+"""The door to the C extension: says what it serves, and is the only module that calls it.
 
+Without the extension (no compiler at install, an old processor, ``MERCER_NATIVE=0``) the functions return None, and
+NumPy does the same work.
+"""
 
-def tile(kernel, Z):
-    """x ↦ k(x, Z) in C, or None where NumPy has to do it."""
-    return
+import os
 
+import numpy as np
 
-def serves(t):
-    """Whether the C extension takes this array."""
-    return False
+try:
+    from . import _native  # type: ignore[attr-defined]
+except ImportError:
+    _native = None
+
+if os.environ.get("MERCER_NATIVE") == "0" or (_native and not _native.supported()):
+    _native = None
+
+WIDEST = {np.dtype(np.float64): 32, np.dtype(np.float32): 32}  # columns: above, distances by BLAS are faster
 
 
 def exp_into(t):
     """exp(t), written over t."""
-    raise NotImplementedError
+    if _native is None or t.dtype not in WIDEST or not t.flags.c_contiguous:
+        return np.exp(t, out=t)
+    _native.exp_into(t)
+    return t
+
+
+def tile(kernel, Z):
+    """x ↦ k(x, Z), or None."""
+    if not _serves(kernel, Z):
+        return None
+
+    def k(x):
+        X, Y = _alike(x, Z)
+        out = np.empty((len(X), len(Y)), X.dtype)
+        _native.tile(*_profile(kernel), X, Y, out)
+        return out
+
+    return k
+
+
+def product(kernel, Z, B):
+    """x ↦ k(x, Z) @ B without the matrix, or None."""
+    if not _serves(kernel, Z):
+        return None
+
+    def k_B(x):
+        X, Y, V = _alike(x, Z, B)
+        out = np.empty((len(X), V.shape[1]), X.dtype)
+        _native.product(*_profile(kernel), X, Y, V, out)
+        return out
+
+    return k_B
+
+
+def symmetric(kernel, X):
+    """(V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
+    if not _serves(kernel, X):
+        return None
+
+    def share(V, stripe, stripes):
+        X_, V_ = _alike(X, V)
+        out = np.empty_like(V_)
+        _native.symmetric(*_profile(kernel), X_, V_, out, stripe, stripes)
+        return out
+
+    return share
+
+
+def _serves(kernel, Z):
+    return (
+        _native is not None
+        and getattr(kernel, "native_kind", None) is not None
+        and isinstance(Z, np.ndarray)
+        and Z.shape[1] <= WIDEST.get(Z.dtype, -1)
+    )
+
+
+def _profile(kernel):
+    return kernel.native_kind, float(kernel.gamma), float(getattr(kernel, "alpha", 0.0))
+
+
+def _alike(*arrays):
+    """The arrays in their common dtype and in C order."""
+    dtype = np.result_type(*arrays)
+    return [np.ascontiguousarray(array, dtype) for array in arrays]

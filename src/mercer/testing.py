@@ -17,6 +17,8 @@ from .eigen import Exact, choose, eigenpairs
 from .gram import Dense
 from .kernels import Profile
 
+__all__ = ["KERNEL_LAWS", "OPERATOR_LAWS", "SOLVER_LAWS", "check_kernel", "check_operator", "check_solver"]
+
 ROUNDING = 100  # units in the last place, of the largest entry
 LAPACK_RATIO = 30  # the threshold of LAPACK's own tests
 ITERATIVE_TOL = 1e-6  # the residual of an iterative solver that states none, as a share of λ₁
@@ -268,6 +270,13 @@ def has_columns(A, reference):
         _close(A.columns(index), reference[:, index], f"columns({index})", scale=_size(reference), dtype=A.dtype)
 
 
+def has_blocks(A, reference):
+    """block(index) are the entries between those rows and columns."""
+    index = np.array([len(reference) - 1, 0, len(reference) // 2])
+    expected = reference[np.ix_(index, index)]
+    _close(A.block(index), expected, f"block({index})", scale=_size(reference), dtype=A.dtype)
+
+
 def has_dense(A, reference):
     """dense() is the matrix as a new float64 array, accurate beyond A's dtype where A's entries are known so."""
     first = A.dense()
@@ -289,7 +298,7 @@ def untiled(A, reference):
             _close(A.dense(), reference, f"dense() {what}", dtype=A.dtype)
 
 
-OPERATOR_LAWS = (shaped, multiplies, linear, has_diagonal, has_columns, has_dense, untiled)
+OPERATOR_LAWS = (shaped, multiplies, linear, has_diagonal, has_columns, has_blocks, has_dense, untiled)
 
 
 def tile_height(height, width):

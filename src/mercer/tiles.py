@@ -7,6 +7,7 @@ A tile's height follows from scikit-learn's ``working_memory``, which all thread
 cache. Tile i goes to thread i mod T and results are added in that order, so that a repeated run gives the same bits.
 """
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, reduce
@@ -18,8 +19,10 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
+SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
 TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
 BYTES = 8
+POLL_SECONDS = 0.05
 
 
 def map_rows(f, *arrays, width):
@@ -50,6 +53,16 @@ def sum_rows(f, *arrays, width):
         return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in stripe))
 
     return reduce(iadd, in_threads(work, tiles))
+
+
+def sum_shares(f, entries):
+    """Add ``f(i, s)`` for i < s: work that divides itself into s equal shares, each short enough to be interrupted."""
+    shares = max(_blas.threads() if entries > CACHE_ENTRIES else 1, int(entries / SHARE_ENTRIES))
+
+    def work(stripe):
+        return reduce(iadd, (f(i, shares) for i in stripe))
+
+    return reduce(iadd, in_threads(work, range(shares)))
 
 
 def symmetric_rows(f, X, V):
@@ -137,8 +150,54 @@ def in_threads(work, items):
             return [run(0), *(other.result() for other in others)]
 
 
+def interruptible(f, *args):
+    """``f(*args)`` on a thread that the main one waits for: Ctrl-C is answered even where LAPACK would not look up."""
+    if threading.current_thread() is not threading.main_thread():
+        return f(*args)
+    done: list = []
+
+    def run():
+        try:
+            done.append((f(*args), None))
+        except BaseException as error:  # handed to the main thread, whatever it is
+            done.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
+    result, error = done[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def available_bytes():
+    """Memory that can still be had: of the machine, and of the process where it is limited."""
+    free = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
+    try:
+        with open("/proc/meminfo") as lines:
+            free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")]
+    except OSError:
+        pass
+    return min([*free, *_process_limit()], default=2**63)
+
+
+def _process_limit():
+    try:
+        import resource
+    except ImportError:  # Windows
+        return []
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return [] if soft == resource.RLIM_INFINITY else [soft]
+
+
 class _Blas:
-    """One counted lock on BLAS's threads: the first one in sets them to 1, the last one out restores them."""
+    """One counted lock on BLAS's threads: the first one in sets them to 1, the last one out restores them.
+
+    Work that divides itself among threads holds it, from the smallest tile to a whole solver: a BLAS with threads of
+    its own beside them waits for itself, many times as long as it works.
+    """
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -176,5 +235,5 @@ def _controller():
     return ThreadpoolController().select(user_api="blas")
 
 
-_blas = _Blas()
+_blas = single_blas = _Blas()
 _inside = threading.local()

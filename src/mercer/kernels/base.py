@@ -35,6 +35,15 @@ class Kernel(ABC, BaseEstimator):
     def onto(self, Z):
         """Return the function x ↦ k(x, Z), with what depends on Z alone computed once."""
 
+    def product(self, Z, B):
+        """Return the function x ↦ k(x, Z) @ B, and the number of entries that it needs for a row."""
+        k = self.onto(Z)
+        return lambda x: k(x) @ B, Z.shape[0]
+
+    def symmetric(self, X):
+        """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V where a fused one exists, else None."""
+        return
+
     @abstractmethod
     def diag(self, X):
         """Return k(xᵢ, xᵢ), of shape (n,)."""
@@ -78,6 +87,8 @@ class Kernel(ABC, BaseEstimator):
 class Profile(Kernel):
     """k = profile(t) of one statistic t of the pair. A profile owns its argument and may overwrite it."""
 
+    native_kind: int | None = None  # number of the profile in the C extension
+
     @abstractmethod
     def profile(self, t):
         """Return k as a function of t."""
@@ -96,7 +107,6 @@ class Radial(Profile):
 
     sparse = True
     stationary = True
-    native_kind: int | None = None  # number of the profile in the C extension
     rough = False  # a profile with a kink at 0 must not see the rounding of the expanded distance
     gamma: Any
     lengthscale: Any
@@ -126,6 +136,15 @@ class Radial(Profile):
         kernel = self.ready(Z.shape[1])
         tile = native.tile(kernel, kernel.scaled(Z)) or _radial_tile(kernel, kernel.scaled(Z))
         return lambda x: tile(kernel.scaled(x))
+
+    def product(self, Z, B):
+        kernel = self.ready(Z.shape[1])
+        fused = native.product(kernel, kernel.scaled(Z), B)
+        return super().product(Z, B) if fused is None else (lambda x: fused(kernel.scaled(x)), sum(B.shape[1:], 1))
+
+    def symmetric(self, X):
+        kernel = self.ready(X.shape[1])
+        return native.symmetric(kernel, kernel.scaled(X))
 
     def diag(self, X):
         return np.ones(X.shape[0], X.dtype)  # every profile is 1 at t = 0
@@ -184,11 +203,6 @@ class Projective(Profile):
 
     def diag(self, X):
         return self.profile(row_norms(X, squared=True))
-
-
-def exp_into(t):
-    """exp(t), written over t."""
-    return native.exp_into(t) if native.serves(t) else np.exp(t, out=t)
 
 
 def in_float64(X):

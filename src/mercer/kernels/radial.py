@@ -8,7 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .. import native
-from .base import Profile, Radial, exp_into
+from ..native import exp_into
+from .base import Profile, Radial
 
 Width = Any  # a number, None, "scale" or "median"
 
@@ -173,6 +174,13 @@ class Laplacian(_Distance):
     def onto(self, Z):
         kernel = self.ready(Z.shape[1])
         return native.tile(kernel, Z) or (lambda x: kernel.profile(cdist(x, Z, "cityblock").astype(x.dtype)))
+
+    def product(self, Z, B):
+        fused = native.product(self.ready(Z.shape[1]), Z, B)
+        return super().product(Z, B) if fused is None else (fused, sum(B.shape[1:], 1))
+
+    def symmetric(self, X):
+        return native.symmetric(self.ready(X.shape[1]), X)
 
 
 @dataclass(eq=False, repr=False)

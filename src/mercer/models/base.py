@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .. import _checks
 from ..gram import Dense
 from ..kernels import Precomputed, as_kernel
+from ..landmarks import Landmarks
 from ..preimage import as_preimage
 from ..tiles import map_rows
 
@@ -25,6 +26,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     center: Any
     preimage: Any
     random_state: Any
+    solver: Any
 
     @abstractmethod
     def _find(self, kernel, X, gram, weights, rng):
@@ -66,14 +68,11 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         _checks.check_diagonal(kernel.diag(points), kernel)
         w = None if weights is None else weights / weights.sum()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        subspace = self._find(kernel, points, gram, w, rng)
-        self.subspace_ = subspace
+        self.subspace_ = self._find(kernel, points, gram, w, rng)
         self.kernel_ = kernel
         self.n_rows_ = float(len(counted) if weights is None else weights.sum())
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
-        if len(counted) < X.shape[0]:
-            return None
-        return subspace.training_coordinates(w, ACCURATE)
+        return self.subspace_.training_coordinates(w, ACCURATE) if len(counted) == X.shape[0] else None
 
     def fit_transform(self, X, y=None, sample_weight=None):
         """Fit the model and return the coordinates of the training rows; parameters as in ``fit``."""
@@ -132,6 +131,11 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         feature space, and always wins.
         """
         return -float(np.mean(self.reconstruction_error(X))) / self.total_variance_
+
+    @property
+    def _keeps_rows(self):
+        """Whether the model keeps the rows themselves, which the caller may change later, rather than a choice of them."""
+        return not isinstance(self.solver, Landmarks) and self.solver != "landmarks"
 
     def _rows(self, X):
         return _checks.check_rows(self, X, self.kernel_)

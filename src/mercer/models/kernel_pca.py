@@ -4,9 +4,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from .. import _checks, eigen, kernels
-from ..rkhs import principal_subspace
+from ..landmarks import Landmarks
+from ..rkhs import landmark_subspace, principal_subspace
 from .base import KernelTransformer
 
 
@@ -26,8 +28,9 @@ class KernelPCA(KernelTransformer):
         function K(X, Y), or ``"precomputed"``.
     center : bool, default=True
         Whether to subtract the mean in feature space.
-    solver : {"auto", "exact", "lanczos", "randomized"} or a solver of :mod:`mercer.eigen`, default="auto"
-        How the eigenpairs are found; ``solver_`` tells what was done and how well.
+    solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
+        How the eigenpairs are found: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``.
+        :func:`mercer.eigen.choose` has the table behind ``"auto"``; ``solver_`` tells what was done and how well.
     preimage : {"auto", "learned"} or a method of :mod:`mercer.preimage`, default="auto"
         How ``inverse_transform`` finds rows. ``"auto"``: in closed form for the linear kernel, else learned.
     indefinite : {"clip", "error"}, default="clip"
@@ -104,16 +107,55 @@ class KernelPCA(KernelTransformer):
         self.random_state = random_state
 
     def _find(self, kernel, X, gram, weights, rng):
-        n = X.shape[0]
         if isinstance(self.solver, str) and self.solver != "landmarks":
-            _checks.check_all_components(self.n_components, n)
-        q = self.n_components if isinstance(self.n_components, Integral) else None
+            _checks.check_all_components(self.n_components, X.shape[0])
         subspace = principal_subspace(
-            kernel, X, q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
+            kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
         )
         _checks.check_indefinite(self.indefinite, subspace.report)
-        _checks.warn_of_spectrum(subspace.variances, subspace.total_variance, n)
-        if self.n_components is None or q is not None:
+        _checks.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
+        return self._cut(subspace)
+
+    @available_if(lambda self: isinstance(eigen.choose(self.solver, 0, 1), Landmarks))
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add rows to the model, which keeps the landmarks and the kernel of its first rows.
+
+        For ``solver="landmarks"`` only. What was fitted in pieces equals what is fitted at once on the same landmarks.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            More rows.
+        y : None
+            Not used; present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of these rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if not hasattr(self, "subspace_") or self.subspace_.moments is None:
+            return self.fit(X, sample_weight=sample_weight)
+        X = self._rows(X)
+        weights, counted = _checks.check_weights(sample_weight, X)
+        seen = self.subspace_.moments
+        new = seen.basis.moments(X[counted], weights)
+        moments = seen.scaled(self.n_rows_ / seen.count) + new
+        subspace = landmark_subspace(moments, self._q, self.center, self.subspace_.report.solver)
+        self.subspace_, self.n_rows_ = self._cut(subspace), moments.count
+        self.__dict__.pop("_nearest", None)
+        return self
+
+    @property
+    def _q(self):
+        """The number of components to ask for: all of them where a share is wanted."""
+        return self.n_components if isinstance(self.n_components, Integral) else None
+
+    def _cut(self, subspace):
+        """The first components that hold the share of variance asked for."""
+        if self.n_components is None or self._q is not None:
             return subspace
         held = np.cumsum(subspace.variances) / subspace.total_variance
         return subspace[: int(np.searchsorted(held, self.n_components)) + 1]

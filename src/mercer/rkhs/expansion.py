@@ -22,8 +22,8 @@ class Expansion:
 
     def __call__(self, X):
         """⟨φ(x), f_j⟩ for each row x of X: (n, p)."""
-        k = self.kernel.onto(self.Z)
-        return map_rows(lambda x: k(x) @ self.B, X, width=self.Z.shape[0])
+        k_B, width = self.kernel.product(self.Z, self.B)
+        return map_rows(k_B, X, width=width)
 
     def inner(self, other):
         """⟨f_i, g_j⟩: (p, p′)."""

@@ -45,16 +45,16 @@ class Subspace:
 
         r² = k(x, x) − 2⟨φ(x), φ̄⟩ + ‖φ̄‖² − Σ y², in float64: it is a difference of near-equal numbers.
         """
-        k = self.kernel.onto(in_float64(self.Z))
         B = np.hstack([self.axes.B, self.mean.B]).astype(float)
+        k_B, width = self.kernel.product(in_float64(self.Z), B)
 
         def tile(x, k_xx):
-            along = k(in_float64(x)) @ B
+            along = k_B(in_float64(x))
             Y = along[:, :-1] - self.offset
             distance = k_xx - 2 * along[:, -1] + self.mean_sqnorm
             return np.column_stack([Y, np.maximum(distance - np.sum(Y**2, axis=1), 0)])
 
-        both = map_rows(tile, X, self.kernel.diag(X).astype(float), width=self.Z.shape[0])
+        both = map_rows(tile, X, self.kernel.diag(X).astype(float), width=width)
         return both[:, :-1], both[:, -1]
 
     def training_coordinates(self, weights, tol):
