@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "KernelPCA": "models.kernel_pca",
+    "plan": "planning",
 }
 _MODULES = {"datasets", "dropin", "eigen", "kernels", "preimage", "testing"}
 

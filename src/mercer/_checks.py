@@ -20,8 +20,10 @@ def unchanged_on_error(estimator):
     try:
         yield
     except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
+        state = estimator.__dict__
+        of_callbacks = {name: value for name, value in state.items() if name.startswith(("_callback", "_skl"))}
+        state.clear()
+        state.update(before | of_callbacks)  # scikit-learn tears those down itself
         raise
 
 

@@ -156,8 +156,8 @@ def _check_memory(n):
     need, free = EXACT_ARRAYS * 8 * n**2, available_bytes()
     if need > free:
         raise MemoryError(
-            f"solver='exact' needs {EXACT_ARRAYS} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
-            "free. Use solver='davidson' with a number of components, which stores none of them, or 'landmarks'."
+            f"solver='exact' needs {EXACT_ARRAYS} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB "
+            "are free. Use solver='davidson' with a number of components, which stores none of them, or 'landmarks'."
         )
 
 

@@ -38,14 +38,7 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
         accepted, L = _rejection_cholesky(H, left[drawn], rng, floor)
         accepted, L = accepted[: F.shape[1] - k], L[: F.shape[1] - k, : F.shape[1] - k]
         new = drawn[accepted]
-        turn = scipy.linalg.solve_triangular(L, np.eye(len(new)), lower=True, check_finite=False).T.astype(F.dtype)
-        old = F[new, :k].T
-
-        def eliminated(f, column):
-            """Columns of what is left of A, orthonormalised against each other; their squares go off the diagonal."""
-            return (column - f @ old) @ turn
-
-        F[:, k : k + len(new)] = map_rows(eliminated, F[:, :k], A.columns(new), width=len(new) + k)
+        F[:, k : k + len(new)] = _eliminated(A.columns(new), F[:, :k], F[new, :k], L)
         left -= np.einsum("ij,ij->i", F[:, k : k + len(new)], F[:, k : k + len(new)], dtype=float)
         left[new] = 0
         np.maximum(left, 0, out=left)
@@ -53,16 +46,22 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
     return F[:, : len(pivots)], pivots
 
 
+def _eliminated(columns, F, F_new, L):
+    """(columns − F F_newᵀ) L⁻ᵀ: what earlier pivots leave of new columns, orthonormalised against each other."""
+    turn = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False).T.astype(F.dtype)
+    return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=len(L) + F.shape[1])
+
+
 def _rejection_cholesky(H, before, rng, floor):
     """Walk through the candidates: accept i with probability (what is left of it) / (what was), then eliminate it."""
-    H, accepted = H.copy(), []
+    accepted: list[int] = []
     L = np.zeros_like(H)
     for i in range(len(H)):
         if H[i, i] > max(floor, rng.uniform() * before[i]):
             column = H[:, i] / np.sqrt(H[i, i])
             L[:, len(accepted)] = column
             accepted.append(i)
-            H -= np.outer(column, column)
+            H = H - np.outer(column, column)
     return np.array(accepted, int), np.tril(L[accepted, : len(accepted)])
 
 
@@ -91,7 +90,7 @@ class Landmarks:
         if self.choose == "kmeans":
             return _by_kmeans(X, m, weights, rng)
         raise ValueError(
-            f"Landmarks(choose={self.choose!r}): give 'rpcholesky', 'uniform', 'kmeans', row numbers or an array of points."
+            f"Landmarks(choose={self.choose!r}): give 'rpcholesky', 'uniform', 'kmeans', row numbers or points."
         )
 
 

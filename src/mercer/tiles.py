@@ -10,6 +10,8 @@ cache. Tile i goes to thread i mod T and results are added in that order, so tha
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, reduce
 from itertools import combinations_with_replacement
 from operator import iadd
@@ -22,6 +24,8 @@ CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
 TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
 BYTES = 8
+PASS = "pass over the kernel matrix"
+MANY = 100  # tiles of rows: a pass that is worth watching
 POLL_SECONDS = 0.05
 
 
@@ -52,7 +56,7 @@ def sum_rows(f, *arrays, width):
     def work(stripe):
         return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in stripe))
 
-    return reduce(iadd, in_threads(work, tiles))
+    return reduce(iadd, in_threads(work, tiles, "rows" if len(tiles) > MANY else None))
 
 
 def sum_shares(f, entries):
@@ -62,7 +66,7 @@ def sum_shares(f, entries):
     def work(stripe):
         return reduce(iadd, (f(i, shares) for i in stripe))
 
-    return reduce(iadd, in_threads(work, range(shares)))
+    return reduce(iadd, in_threads(work, range(shares), PASS))
 
 
 def symmetric_rows(f, X, V):
@@ -80,7 +84,7 @@ def symmetric_rows(f, X, V):
                 out[j] += tile.T @ V[i]
         return out
 
-    return reduce(iadd, in_threads(work, pairs))
+    return reduce(iadd, in_threads(work, pairs, PASS))
 
 
 def symmetric_matrix(f, X, dtype):
@@ -93,7 +97,7 @@ def symmetric_matrix(f, X, dtype):
             if i != j:
                 K[j, i] = K[i, j].T
 
-    in_threads(work, upper_tiles(X.shape[0]))
+    in_threads(work, upper_tiles(X.shape[0]), "kernel matrix")
     return K
 
 
@@ -118,20 +122,30 @@ def budget_entries():
     return get_config()["working_memory"] * 2**20 / (BYTES * TEMPORARIES * _blas.threads())
 
 
-def in_threads(work, items):
+def threads():
+    """How many threads work here: as many as BLAS may use, and 1 inside one of them."""
+    return _blas.threads()
+
+
+def in_threads(work, items, name=None):
     """``[work(items[0::T]), …, work(items[T-1::T])]``, each on a thread of its own, BLAS held to one thread.
 
-    An exception in one stripe, Ctrl-C in the first among them, ends the others at their next item.
+    An exception in one stripe, Ctrl-C in the first among them, ends the others at their next item. Work with a name
+    is long enough to be watched.
     """
-    with _blas as threads:
-        threads = min(threads, len(items))
+    with _blas as limit:
+        count = min(limit, len(items))
         stop = threading.Event()
 
         def stripe(first):
-            for item in items[first::threads]:
+            mine = items[first::count]
+            reports = _watcher.get()(name, len(mine)) if first == 0 and name else iter(())
+            next(reports, None)
+            for item in mine:
                 if stop.is_set():
                     raise RuntimeError("stopped by an error in another thread")
                 yield item
+                next(reports, None)
 
         def run(first):
             _inside.flag = True
@@ -143,11 +157,24 @@ def in_threads(work, items):
             finally:
                 _inside.flag = False
 
-        if threads == 1:
-            return [work(items)]
-        with ThreadPoolExecutor(threads - 1) as pool:
-            others = [pool.submit(run, first) for first in range(1, threads)]
+        if count == 1:
+            return [work(stripe(0))]
+        with ThreadPoolExecutor(count - 1) as pool:
+            others = [pool.submit(run, first) for first in range(1, count)]
             return [run(0), *(other.result() for other in others)]
+
+
+@contextmanager
+def watched(watch):
+    """Start the generator ``watch(name, total)`` with every pass that has a name, and resume it after each tile.
+
+    Only the first thread's tiles are told: they stand for all.
+    """
+    token = _watcher.set(watch)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 def interruptible(f, *args):
@@ -237,3 +264,4 @@ def _controller():
 
 _blas = single_blas = _Blas()
 _inside = threading.local()
+_watcher: ContextVar = ContextVar("watcher", default=lambda name, total: iter(()))

@@ -14,11 +14,12 @@ from ..kernels import Precomputed, as_kernel
 from ..landmarks import Landmarks
 from ..preimage import as_preimage
 from ..tiles import map_rows
+from .progress import CallbackSupportMixin, reported, with_callbacks
 
 ACCURATE = 1e-6  # error of training coordinates that are read off the eigenvectors, relative to their size
 
 
-class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A model whose fitted state is a ``Subspace``; a subclass says how it is found (``_find``)."""
 
     _doc_link_module = "mercer"
@@ -32,6 +33,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _find(self, kernel, X, gram, weights, rng):
         """Return the subspace: ``kernel`` is bound, ``weights`` sum to 1 or are None, ``gram`` may be None."""
 
+    @with_callbacks
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
 
@@ -49,7 +51,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self : object
             The fitted estimator.
         """
-        with _checks.unchanged_on_error(self):
+        with _checks.unchanged_on_error(self), reported(self, X):
             self._fit(X, sample_weight)
         return self
 
@@ -74,9 +76,10 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
         return self.subspace_.training_coordinates(w, ACCURATE) if len(counted) == X.shape[0] else None
 
+    @with_callbacks
     def fit_transform(self, X, y=None, sample_weight=None):
         """Fit the model and return the coordinates of the training rows; parameters as in ``fit``."""
-        with _checks.unchanged_on_error(self):
+        with _checks.unchanged_on_error(self), reported(self, X):
             Y = self._fit(X, sample_weight)
         return self.transform(X) if Y is None else Y
 
@@ -134,7 +137,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @property
     def _keeps_rows(self):
-        """Whether the model keeps the rows themselves, which the caller may change later, rather than a choice of them."""
+        """Whether the model keeps the rows, which the caller may change later, rather than a choice of them."""
         return not isinstance(self.solver, Landmarks) and self.solver != "landmarks"
 
     def _rows(self, X):
