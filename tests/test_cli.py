@@ -90,13 +90,20 @@ def test_a_slip_of_the_keyboard_is_answered_in_one_line(args):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_without_matplotlib_the_demo_names_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.delitem(sys.modules, "mercer.plots", raising=False)
-    monkeypatch.delattr(mercer, "plots", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "-o", tmp_path / "new")
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].endswith("pip install 'mercer[plots]'")
+WITHOUT_MATPLOTLIB = """
+import sys
+sys.modules["matplotlib"] = None
+from mercer.cli import main
+main(["demo", "-o", sys.argv[1]])
+"""
+
+
+def test_without_matplotlib_the_demo_names_what_to_install(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_MATPLOTLIB, str(tmp_path / "new")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.endswith("pip install 'mercer[plots]'\n")
     assert not (tmp_path / "new").exists()
 
 

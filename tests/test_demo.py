@@ -17,7 +17,7 @@ plots = pytest.importorskip("mercer.plots")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.demo.timing", lambda: demo.Table(("a", "b"), [("<time>", "1", "2")]))
+        patch.setattr("mercer.demo.timing", lambda: demo.Table(("", "a", "b"), [("<time>", "1", "2")]))
         result = run("demo", "-o", folder)
     assert result.exit_code == 0, result.output
     return folder, result
@@ -88,7 +88,7 @@ def test_identifiers_are_unique_and_references_lead_to_them(page):
 def test_the_page_shows_every_picture_and_exactly_the_code_that_ran(page):
     tags = Tags(page)
     assert tags.tags.count("svg") == 2 + 8 + 2 + 2
-    assert tags.code == [section.code for section in demo.SECTIONS] + [demo.SWITCH]
+    assert tags.code == [section.code for section in demo.SECTIONS] + [demo.SWITCH, demo.OWN]
 
 
 def test_text_is_escaped(page):

@@ -101,7 +101,7 @@ def demo(output: Path) -> None:
 
         page, tables = make(output, lambda line: click.echo(line, err=True))
     except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
+        if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise BadInput("The demo draws with matplotlib, which is not here: pip install 'mercer[plots]'") from None
     except OSError as error:
@@ -113,6 +113,6 @@ def demo(output: Path) -> None:
 
 def _aligned(table: Table) -> str:
     """Return the table as text with its columns aligned."""
-    rows = [("", *table.columns), *table.rows]
+    rows = [table.head, *table.rows]
     wide = max(len(row[0]) for row in rows)
     return "\n" + "\n".join(f"{what:<{wide}}  {left:>12}  {right:>12}".rstrip() for what, left, right in rows)

@@ -5,7 +5,7 @@ An operator knows its ``shape`` and ``dtype``, multiplies (``A @ V``), and gives
 ``points`` are the rows behind it, or None. These are the only three; a solver sees nothing else of a kernel.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .kernels import Kernel
-from .tiles import map_rows, sum_shares, symmetric_matrix, symmetric_rows
+from .tiles import keeps, map_rows, sum_shares, symmetric_matrix, symmetric_rows
 
 
 class Operator(Protocol):
@@ -34,10 +34,15 @@ class Operator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """K = k(X, X), whose tiles are made where they are used and forgotten."""
+    """K = k(X, X), whose tiles are made where they are used and forgotten.
+
+    ``kept``, a dictionary, keeps them in single precision after the first product, which is made in full: later ones
+    only correct it.
+    """
 
     kernel: Kernel
     X: Any
+    kept: dict | None = None
 
     @property
     def shape(self):
@@ -55,7 +60,7 @@ class Gram:
         V = np.asarray(V, self.dtype)
         share = self.kernel.symmetric(self.X)
         if share is None:
-            return symmetric_rows(self.kernel, self.X, V)
+            return symmetric_rows(self.kernel, self.X, V, self.kept)
         return sum_shares(lambda i, s: share(V, i, s), entries=self.shape[0] ** 2 / 2)
 
     def diag(self):
@@ -67,6 +72,10 @@ class Gram:
 
     def block(self, index):
         return self.kernel(self.X[index], self.X[index])
+
+    def repeated(self):
+        """K for many products: with its tiles kept, where they cost more to make than to read and there is room."""
+        return replace(self, kept={} if self.kernel.symmetric(self.X) is None and keeps(self.shape[0]) else None)
 
     def coarse(self):
         """K in single precision, which is good enough to choose pivots and to precondition."""

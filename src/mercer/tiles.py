@@ -69,22 +69,30 @@ def sum_shares(f, entries):
     return reduce(iadd, in_threads(work, range(shares), PASS))
 
 
-def symmetric_rows(f, X, V):
-    """K @ V for the symmetric K whose tiles are ``f(x, y)``: only those on or above the diagonal are made."""
+def symmetric_rows(f, X, V, kept=None):
+    """K @ V for the symmetric K whose tiles are ``f(x, y)``: only those on or above the diagonal are made.
+
+    ``kept``, a dictionary, holds them in single precision from one product to the next.
+    """
     pairs = upper_tiles(X.shape[0])
-    if len(pairs) == 1:
-        return f(X, X) @ V
 
     def work(stripe):
         out = np.zeros_like(V)
         for i, j in stripe:
-            tile = f(X[i], X[j])
-            out[i] += tile @ V[j]
+            tile = kept[i.start, j.start] if kept and (i.start, j.start) in kept else f(X[i], X[j])
+            if kept is not None and (i.start, j.start) not in kept:
+                kept[i.start, j.start] = tile.astype(np.float32)
+            out[i] += tile @ V[j].astype(tile.dtype, copy=False)
             if i != j:
-                out[j] += tile.T @ V[i]
+                out[j] += tile.T @ V[i].astype(tile.dtype, copy=False)
         return out
 
     return reduce(iadd, in_threads(work, pairs, PASS))
+
+
+def keeps(n):
+    """Whether the tiles of an n × n symmetric matrix, in single precision, fit the memory budget."""
+    return n**2 / 2 * 4 <= get_config()["working_memory"] * 2**20
 
 
 def symmetric_matrix(f, X, dtype):

@@ -103,7 +103,7 @@ def principal_subspace(
         return landmark_subspace(basis.moments(X, weights), q, center, solver)
     w = np.full(n, 1 / n) if weights is None else np.asarray(weights, float)
     S = None if not center else (w if mean is None else np.asarray(mean, float)).reshape(n, -1)
-    A = Covariance(Gram(kernel, X) if gram is None else gram, w, S, groups)
+    A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
 
     def rounding():
         """The size of what is centred, ‖φ̄‖², in the units of λ: its rounding is what A inherits."""
