@@ -16,6 +16,9 @@ from .kernels import Kernel
 from .tiles import keeps, map_rows, sum_shares, symmetric_matrix, symmetric_rows
 
 
+DEAR_COLUMNS = 64  # above it a tile costs more to make than to read
+
+
 class Operator(Protocol):
     """A symmetric matrix that need not exist in memory."""
 
@@ -58,7 +61,7 @@ class Gram:
 
     def __matmul__(self, V):
         V = np.asarray(V, self.dtype)
-        share = self.kernel.symmetric(self.X)
+        share = self.kernel.symmetric(self.X) if self.kept is None else None
         if share is None:
             return symmetric_rows(self.kernel, self.X, V, self.kept)
         return sum_shares(lambda i, s: share(V, i, s), entries=self.shape[0] ** 2 / 2)
@@ -75,7 +78,8 @@ class Gram:
 
     def repeated(self):
         """K for many products: with its tiles kept, where they cost more to make than to read and there is room."""
-        return replace(self, kept={} if self.kernel.symmetric(self.X) is None and keeps(self.shape[0]) else None)
+        dear = self.X.shape[1] > DEAR_COLUMNS or self.kernel.symmetric(self.X) is None
+        return replace(self, kept={} if dear and keeps(self.shape[0]) else None)
 
     def coarse(self):
         """K in single precision, which is good enough to choose pivots and to precondition."""

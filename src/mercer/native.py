@@ -16,12 +16,14 @@ except ImportError:
 if os.environ.get("MERCER_NATIVE") == "0" or (_native and not _native.supported()):
     _native = None
 
-WIDEST = {np.dtype(np.float64): 32, np.dtype(np.float32): 32}  # columns: above, distances by BLAS are faster
+# columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
+FUSED_COLUMNS = 256
+TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
 
 
 def exp_into(t):
     """exp(t), written over t."""
-    if _native is None or t.dtype not in WIDEST or not t.flags.c_contiguous:
+    if _native is None or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
         return np.exp(t, out=t)
     _native.exp_into(t)
     return t
@@ -29,7 +31,7 @@ def exp_into(t):
 
 def tile(kernel, Z):
     """x ↦ k(x, Z), or None."""
-    if not _serves(kernel, Z):
+    if not _serves(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
         return None
 
     def k(x):
@@ -43,7 +45,7 @@ def tile(kernel, Z):
 
 def product(kernel, Z, B):
     """x ↦ k(x, Z) @ B without the matrix, or None."""
-    if not _serves(kernel, Z):
+    if not _serves(kernel, Z, FUSED_COLUMNS):
         return None
 
     def k_B(x):
@@ -57,7 +59,7 @@ def product(kernel, Z, B):
 
 def symmetric(kernel, X):
     """(V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
-    if not _serves(kernel, X):
+    if not _serves(kernel, X, FUSED_COLUMNS):
         return None
 
     def share(V, stripe, stripes):
@@ -69,12 +71,13 @@ def symmetric(kernel, X):
     return share
 
 
-def _serves(kernel, Z):
+def _serves(kernel, Z, columns):
     return (
         _native is not None
         and getattr(kernel, "native_kind", None) is not None
         and isinstance(Z, np.ndarray)
-        and Z.shape[1] <= WIDEST.get(Z.dtype, -1)
+        and Z.dtype in TILE_COLUMNS
+        and Z.shape[1] <= columns
     )
 
 
