@@ -11,8 +11,10 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from .landmarks import Landmarks, rpcholesky
-from .tiles import available_bytes, interruptible, map_rows, single_blas, sum_rows
+from .davidson import Davidson
+from .landmarks import Landmarks
+from .ritz import Ritz, orthonormal, rayleigh_ritz
+from .tiles import available_bytes, interruptible
 
 EPS = np.finfo(float).eps
 SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
@@ -21,23 +23,6 @@ LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 3
 SKEW = 1e-4  # a skewness below this does not decide a sign
 TIE = 1e-6  # coordinates closer than this are one
 LOST = 1e-3  # a residual above this share of λ₁ means that an iterative driver has failed
-
-
-@dataclass(frozen=True, eq=False)
-class Ritz:
-    """What a solver returns: approximate eigenvalues, orthonormal vectors and A @ vectors, in any order."""
-
-    values: np.ndarray
-    vectors: np.ndarray
-    images: np.ndarray
-    passes: int
-    note: str = ""
-
-    @property
-    def residuals(self):
-        """‖Av − λv‖ for each pair, relative to the largest |λ|."""
-        scale = np.abs(self.values).max(initial=np.finfo(float).tiny)
-        return np.linalg.norm(self.images - self.vectors * self.values.astype(self.vectors.dtype), axis=0) / scale
 
 
 @dataclass(frozen=True)
@@ -178,90 +163,6 @@ def _eigh(K, q):
 
 
 @dataclass(frozen=True)
-class Davidson:
-    """Block Davidson, preconditioned by a pivoted Cholesky factor, until every residual is below ``tol``·λ₁.
-
-    A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
-    them a hundredfold and more. ``rank`` of the factor: None for a few hundred.
-    """
-
-    tol: float = 1e-6
-    rank: int | None = None
-    max_passes: int = 30
-
-    def __call__(self, A, q, rng):
-        with single_blas:
-            return self._solve(A, q, rng)
-
-    def _solve(self, A, q, rng):
-        n = A.shape[0]
-        width = min(n, q + max(EXTRA, q // 5))
-        G = _factor(A, min(n, self.rank or max(RANK, 4 * q)), rng)
-        S, W = _gram_eigh(G)
-        basis = times(G, (W[:, :width] / np.sqrt(S[:width])).astype(G.dtype)).astype(A.dtype)
-        basis = _filled(basis, width, rng)
-        images, passes = A @ basis, 1
-        while True:
-            ritz = rayleigh_ritz(basis, images, width, passes)
-            open_ = np.flatnonzero(ritz.residuals[-q:] > self.tol) + len(ritz.values) - q
-            if len(open_) == 0 or passes == self.max_passes:
-                return ritz
-            if basis.shape[1] + len(open_) > min(n, MOST_BLOCKS * width):
-                basis, images = ritz.vectors, ritz.images
-            theta = ritz.values[open_]
-            residuals = ritz.images[:, open_] - ritz.vectors[:, open_] * theta.astype(A.dtype)
-            new = orthonormal(_preconditioned(G, S, W, theta, residuals), basis)
-            if new.shape[1] == 0:
-                return ritz
-            basis, images = np.hstack([basis, new]), np.hstack([images, A @ new])
-            passes += 1
-
-
-EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
-RANK = 500
-MOST_BLOCKS = 8
-NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
-
-
-def times(G, M):
-    """G @ M for a tall G, over the rows."""
-    return map_rows(lambda g: g @ M, G, width=G.shape[1])
-
-
-def _factor(A, rank, rng):
-    """G with A ≈ GGᵀ, from the matrix that A is centred from."""
-    if hasattr(A, "gram"):
-        return A.Jt(rpcholesky(A.gram.coarse(), rank, rng)[0])
-    return rpcholesky(A, rank, rng)[0]
-
-
-def _gram_eigh(G):
-    """Eigenpairs of GᵀG in falling order, above rounding."""
-    S, W = np.linalg.eigh(sum_rows(lambda g: (g.T @ g).astype(float), G, width=G.shape[1]))
-    kept = len(S) * np.finfo(G.dtype).eps * S.max(initial=0.0) < S
-    return S[kept][::-1], W[:, kept][:, ::-1]
-
-
-def _preconditioned(G, S, W, theta, R):
-    """(GGᵀ − θI)⁻¹ R = U((S − θ)⁻¹ + θ⁻¹)UᵀR − R/θ, U = GWS^{−½}, which is never formed."""
-    gap = S[:, None] - theta
-    gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
-    GtR = sum_rows(lambda g, r: (g.T @ r.astype(g.dtype)).astype(float), G, R, width=G.shape[1])
-    inside = (W / np.sqrt(S)) @ ((1 / gap + 1 / theta) * ((W / np.sqrt(S)).T @ GtR))
-    return times(G, inside.astype(G.dtype)).astype(R.dtype) - R / theta.astype(R.dtype)
-
-
-def _filled(basis, width, rng):
-    """An orthonormal basis of ``width`` columns: random ones where the factor has fewer."""
-    basis = np.linalg.qr(basis)[0]
-    missing = width - basis.shape[1]
-    if missing == 0:
-        return basis
-    random = rng.standard_normal((len(basis), missing)).astype(basis.dtype)
-    return np.hstack([basis, orthonormal(random, basis)])
-
-
-@dataclass(frozen=True)
 class Lanczos:
     """ARPACK's implicitly restarted Lanczos, one product at a time, to the residual ``tol``·λ (0 = machine precision).
 
@@ -316,27 +217,6 @@ class Randomized:
         while passes <= self.power and (block := orthonormal(images[:, -block.shape[1] :], basis)).shape[1]:
             basis, images, passes = np.hstack([basis, block]), np.hstack([images, A @ block]), passes + 1
         return rayleigh_ritz(basis, images, min(n, q + self.oversample), passes)
-
-
-def rayleigh_ritz(basis, images, q, passes):
-    """The q largest Ritz pairs of A in the span of an orthonormal basis, of which images = A @ basis are known."""
-    S = basis.T.astype(float) @ images.astype(float)
-    values, W = np.linalg.eigh((S + S.T) / 2)
-    W = W[:, -q:].astype(basis.dtype)
-    return Ritz(values[-q:], basis @ W, images @ W, passes)
-
-
-def orthonormal(block, basis):
-    """An orthonormal basis of what the block adds to the span of ``basis``: fewer columns where it adds less."""
-    norms = np.linalg.norm(block, axis=0)
-    tiny = 100 * np.finfo(block.dtype).eps  # a column that loses all but this share of its length lay inside
-    block = block[:, norms > 0] / norms[norms > 0]
-    for _ in range(2):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
-        block = block - basis @ (basis.T @ block)
-        Q, R, _ = scipy.linalg.qr(block, mode="economic", pivoting=True, check_finite=False)
-        block = Q[:, np.abs(R.diagonal()) > tiny]
-        tiny = 0.5
-    return block
 
 
 def signs(Y, w=None, points=None):

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .kernels import Kernel
-from .tiles import keeps, map_rows, sum_shares, symmetric_matrix, symmetric_rows
-
+from .tiles import keeps, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 
 DEAR_COLUMNS = 64  # above it a tile costs more to make than to read
 
@@ -35,8 +34,25 @@ class Operator(Protocol):
     def dense(self) -> np.ndarray: ...
 
 
+class _Uncentred:
+    """An operator that is not centred from another one: J is the identity."""
+
+    @property
+    def gram(self):
+        return self
+
+    def J(self, V):
+        return V
+
+    def Jt(self, M):
+        return M
+
+    def congruence(self, F):
+        return sum_rows(lambda f: (f.T @ f).astype(float), F, width=F.shape[1])
+
+
 @dataclass(frozen=True, eq=False)
-class Gram:
+class Gram(_Uncentred):
     """K = k(X, X), whose tiles are made where they are used and forgotten.
 
     ``kept``, a dictionary, keeps them in single precision after the first product, which is made in full: later ones
@@ -82,7 +98,9 @@ class Gram:
         return replace(self, kept={} if dear and keeps(self.shape[0]) else None)
 
     def coarse(self):
-        """K in single precision, which is good enough to choose pivots and to precondition."""
+        """K in single precision, or itself where its tiles are kept in that."""
+        if self.dtype == np.float32 or self.kept is not None:
+            return self
         X = self.X - self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else self.X
         return Gram(self.kernel, X.astype(np.float32))
 
@@ -91,7 +109,7 @@ class Gram:
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Dense(_Uncentred):
     """K in memory."""
 
     K: np.ndarray
@@ -133,7 +151,7 @@ class Covariance:
 
     def __init__(self, gram, w, S=None, groups=None):
         n = gram.shape[0]
-        self.gram = gram
+        self.gram, self.w = gram, w
         self.root = np.sqrt(w).astype(gram.dtype, copy=False)[:, None]
         self.S = np.zeros((n, 1)) if S is None else np.asarray(S, float).reshape(n, -1)
         self.groups = np.zeros(n, int) if groups is None else np.asarray(groups)
@@ -187,6 +205,21 @@ class Covariance:
         own_mean = self.KS[np.arange(len(self.groups)), self.groups]
         K_centred = self.gram.diag().astype(float) - 2 * own_mean + self.mean_sqnorms[self.groups]
         return self.root[:, 0].astype(float) ** 2 * K_centred
+
+    def coarse(self):
+        """A in single precision, or itself where nothing is gained."""
+        gram = self.gram.coarse()
+        return self if gram is self.gram else Covariance(gram, self.w, self.S if self.centred else None, self.groups)
+
+    def congruence(self, F):
+        """FᵀJJᵀF, in float64 over tiles of rows."""
+        means = sum_rows(lambda s, f: s.T @ f, self._S, F, width=F.shape[1])
+
+        def tile(f, root, g):
+            JtF = root * (f - g @ means)
+            return (JtF.T @ JtF).astype(float)
+
+        return sum_rows(tile, F, self.root, self.G, width=F.shape[1])
 
     def columns(self, index):
         JE = self.root[index, 0] * self.gram.columns(index)

@@ -5,7 +5,8 @@ from time import perf_counter
 
 import numpy as np
 
-from .eigen import EXACT_ARRAYS, EXTRA, RANK, choose
+from .davidson import EXTRA, RANK
+from .eigen import EXACT_ARRAYS, choose
 from .kernels import as_kernel
 from .tiles import available_bytes, threads
 

@@ -10,7 +10,15 @@ from mercer.testing import OPERATOR_LAWS, check_operator
 
 N, D = 29, 3
 DTYPES = [np.float64, np.float32]
-KERNELS = [RBF(), RBF(lengthscale=[0.5, 1, 2]), Matern(nu=0.5), Laplacian(), Linear(), Polynomial(degree=2), RBF() + Linear()]
+KERNELS = [
+    RBF(),
+    RBF(lengthscale=[0.5, 1, 2]),
+    Matern(nu=0.5),
+    Laplacian(),
+    Linear(),
+    Polynomial(degree=2),
+    RBF() + Linear(),
+]
 
 
 def rows(dtype, n=N):

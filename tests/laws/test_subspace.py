@@ -15,7 +15,15 @@ from mercer.rkhs import Expansion, principal_subspace
 
 N = 60
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)
-KERNELS = [RBF(gamma=0.3), Matern(gamma=0.2), Laplacian(gamma=0.2), Polynomial(degree=2), Linear(), Cosine(), RBF() + Linear()]
+KERNELS = [
+    RBF(gamma=0.3),
+    Matern(gamma=0.2),
+    Laplacian(gamma=0.2),
+    Polynomial(degree=2),
+    Linear(),
+    Cosine(),
+    RBF() + Linear(),
+]
 SOLVERS = [name for name, solver in NAMES.items() if "A" in inspect.signature(solver.__call__).parameters]
 
 
@@ -282,7 +290,8 @@ def test_an_expansion_is_its_vectors(expansion):
 
 @pytest.mark.parametrize("j", [0, -1, slice(1, 3), [2, 0], np.array([True, False, False, True])], ids=str)
 def test_some_vectors_of_an_expansion(expansion, j):
-    np.testing.assert_array_equal(vectors(expansion[j]), vectors(expansion)[:, np.atleast_1d(np.arange(4)[j])])
+    expected = vectors(expansion)[:, np.atleast_1d(np.arange(4)[j])]
+    np.testing.assert_allclose(vectors(expansion[j]), expected, rtol=1e-12)
 
 
 def test_an_expansion_is_not_changed_by_what_is_done_with_it(expansion):

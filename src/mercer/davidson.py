@@ -1,0 +1,103 @@
+"""Block Davidson: eigenpairs of a matrix that nobody stores, in few passes over it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .landmarks import rpcholesky
+from .ritz import orthonormal, rayleigh_ritz
+from .tiles import map_rows, single_blas, sum_rows
+
+EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
+RANK = 500
+MOST_BLOCKS = 8  # of the first one's width in the basis, before it starts again from its Ritz vectors
+NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
+COARSE = 1e-4  # residual at which single precision has done its part
+
+
+@dataclass(frozen=True)
+class Davidson:
+    """Block Davidson, preconditioned by a pivoted Cholesky factor, until every residual is below ``tol``·λ₁.
+
+    A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
+    them a hundredfold and more. The first passes are in single precision; what they find is then corrected in full.
+    ``rank`` is that of the factor, None for a few hundred.
+    """
+
+    tol: float = 1e-6
+    rank: int | None = None
+    max_passes: int = 30
+
+    def __call__(self, A, q, rng):
+        """Ritz pairs of A."""
+        with single_blas:
+            n, coarse = A.shape[0], A.coarse()
+            width = min(n, q + max(EXTRA, q // 5))
+            factor = Factor.of(coarse, min(n, self.rank or max(RANK, 4 * q)), rng)
+            basis = factor.leading(width, rng)
+            if coarse is A:
+                return self._iterate(A, q, factor, basis, 0)
+            ritz = self._iterate(coarse, q, factor, basis, 0, max(COARSE, self.tol))
+            vectors = ritz.vectors.astype(A.dtype)
+            basis = np.linalg.qr(np.hstack([vectors, factor.corrections(ritz, slice(-q, None)).astype(A.dtype)]))[0]
+            return self._iterate(A, q, factor, basis, ritz.passes)
+
+    def _iterate(self, A, q, factor, basis, passes, tol=None):
+        """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
+        n, width, tol = A.shape[0], basis.shape[1], tol or self.tol
+        images, passes = A @ basis, passes + 1
+        while True:
+            ritz = rayleigh_ritz(basis, images, width, passes)
+            wanted = np.arange(len(ritz.values))[-q:]
+            open_ = wanted[ritz.residuals[wanted] > tol]
+            if len(open_) == 0 or passes >= self.max_passes:
+                return ritz
+            if basis.shape[1] + len(open_) > min(n, MOST_BLOCKS * width):
+                basis, images = ritz.vectors, ritz.images
+            new = orthonormal(factor.corrections(ritz, open_).astype(A.dtype), basis)
+            if new.shape[1] == 0:
+                return ritz
+            basis, images = np.hstack([basis, new]), np.hstack([images, A @ new])
+            passes += 1
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A ≈ GGᵀ, G = JᵀF of K ≈ FFᵀ, which is never formed: J acts on thin matrices. GᵀG = WSWᵀ."""
+
+    A: Any
+    F: np.ndarray
+    S: np.ndarray
+    W: np.ndarray
+
+    @classmethod
+    def of(cls, A, rank, rng):
+        """The factor from a pivoted Cholesky of the matrix that A is centred from."""
+        F = rpcholesky(A.gram, rank, rng)[0]
+        S, W = np.linalg.eigh(A.congruence(F))
+        kept = len(S) * np.finfo(F.dtype).eps * S.max(initial=0.0) < S
+        return cls(A, F, S[kept][::-1], W[:, kept][:, ::-1])
+
+    def leading(self, width, rng):
+        """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
+        basis = np.linalg.qr(self._times(self.W[:, :width] / np.sqrt(self.S[:width])))[0]
+        missing = rng.standard_normal((len(basis), width - basis.shape[1])).astype(basis.dtype)
+        return np.hstack([basis, orthonormal(missing, basis)])
+
+    def corrections(self, ritz, open_):
+        """(GGᵀ − θI)⁻¹r = U((S − θ)⁻¹ + θ⁻¹)Uᵀr − r/θ for some residuals r, with U = GWS^{−½}."""
+        theta = np.maximum(ritz.values[open_], np.finfo(float).tiny)
+        R = ritz.images[:, open_] - ritz.vectors[:, open_] * theta.astype(ritz.vectors.dtype)
+        R = (R / np.maximum(np.linalg.norm(R, axis=0), np.finfo(R.dtype).tiny)).astype(self.F.dtype)
+        gap = self.S[:, None] - theta
+        gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
+        U = self.W / np.sqrt(self.S)
+        JR = self.A.J(R)
+        GtR = sum_rows(lambda f, r: (f.T @ r).astype(float), self.F, JR, width=self.F.shape[1])
+        return self._times(U @ ((theta / gap + 1) * (U.T @ GtR))) - R
+
+    def _times(self, M):
+        """G M."""
+        M = M.astype(self.F.dtype)
+        return self.A.Jt(map_rows(lambda f: f @ M, self.F, width=self.F.shape[1]))

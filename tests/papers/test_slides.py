@@ -1,0 +1,125 @@
+"""Kernel PCA in five steps, as it is taught: each step written out with its sums, against the estimator."""
+
+import numpy as np
+import pytest
+
+from mercer import KernelPCA
+from mercer.kernels import RBF, Polynomial
+
+EXACTLY = 1e-10
+KERNELS = {
+    "polynomial": (lambda x, y: (x @ y + 1) ** 2, Polynomial(degree=2, gamma=1.0, coef0=1.0)),
+    "cubic": (lambda x, y: (x @ y + 1) ** 3, Polynomial(degree=3, gamma=1.0, coef0=1.0)),
+    "gaussian": (lambda x, y: np.exp(-((x - y) @ (x - y)) / (2 * 0.8**2)), RBF.from_sigma(0.8)),
+}
+
+
+@pytest.fixture
+def parabola():
+    """Rows along a parabola, with a little noise."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=24)
+    return np.c_[x, x**2 + 0.1 * rng.normal(size=24)]
+
+
+@pytest.fixture
+def X_new():
+    return np.random.default_rng(1).uniform(-1, 1, size=(7, 2))
+
+
+def matrix(k, X, Y):
+    return np.array([[k(x, y) for y in Y] for x in X])
+
+
+def five_steps(k, X, q):
+    """Return λ, the normalised a, the projections of X, and a function that projects other points."""
+    p = len(X)
+    rows = range(p)
+    K_raw = matrix(k, X, X)  # 1: the kernel matrix
+    K = np.array(
+        [
+            [
+                K_raw[a, b]
+                - sum(K_raw[a, d] for d in rows) / p
+                - sum(K_raw[c, b] for c in rows) / p
+                + sum(K_raw[c, d] for c in rows for d in rows) / p**2
+                for b in rows
+            ]
+            for a in rows
+        ]
+    )  # 2: centring
+    lam, a_raw = np.linalg.eigh(K / p)  # 3: the eigenvalue problem
+    lam, a_raw = lam[::-1][:q], a_raw[:, ::-1][:, :q]
+    a = a_raw / np.sqrt(p * lam)  # 4: normalisation
+    u = np.array([[sum(a[b, j] * K[b, alpha] for b in rows) for j in range(q)] for alpha in rows])  # 5: projections
+
+    def project(x):
+        """Centred by the means of the training points alone."""
+        k_x = np.array([k(x_b, x) for x_b in X])
+        centred = k_x - K_raw.mean(axis=1) - k_x.mean() + K_raw.mean()
+        return a.T @ centred
+
+    return lam, a, u, project
+
+
+def assert_close_up_to_sign(Y, expected):
+    signs = np.sign(np.sum(Y * expected, axis=0))
+    np.testing.assert_allclose(Y * signs, expected, rtol=0, atol=EXACTLY * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_estimator_is_the_five_steps(name, parabola, X_new):
+    k, kernel = KERNELS[name]
+    lam, a, u, project = five_steps(k, parabola, 4)
+    model = KernelPCA(4, kernel=kernel, solver="exact").fit(parabola)
+    np.testing.assert_allclose(model.explained_variance_, lam, rtol=EXACTLY)
+    assert_close_up_to_sign(model.transform(parabola), u)
+    assert_close_up_to_sign(model.transform(X_new), np.array([project(x) for x in X_new]))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_coefficients_sum_to_zero_and_axes_have_unit_length(name, parabola):
+    k, kernel = KERNELS[name]
+    lam, a, _, _ = five_steps(k, parabola, 4)
+    B = KernelPCA(4, kernel=kernel, solver="exact").fit(parabola).subspace_.axes.B
+    assert_close_up_to_sign(B, a)
+    np.testing.assert_allclose(B.sum(axis=0), 0, atol=EXACTLY * np.abs(B).max())
+    np.testing.assert_allclose(np.diag(B.T @ matrix(k, parabola, parabola) @ B), 1, rtol=EXACTLY)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_projections_are_uncorrelated_and_lambda_is_their_variance(name, parabola):
+    model = KernelPCA(5, kernel=KERNELS[name][1]).fit(parabola)
+    covariance = np.cov(model.transform(parabola).T, bias=True)
+    np.testing.assert_allclose(covariance, np.diag(model.explained_variance_), atol=1e-9 * covariance[0, 0])
+
+
+def quadratic_features(X):
+    """Of (xᵀy + 1)²: without the roots of two these would be the features of another kernel."""
+    x, y = X.T
+    root = np.sqrt(2)
+    return np.c_[np.ones(len(X)), root * x, root * y, x**2, y**2, root * x * y]
+
+
+def test_kernel_pca_is_pca_of_the_features(parabola, X_new):
+    k, kernel = KERNELS["polynomial"]
+    features = quadratic_features(parabola)
+    np.testing.assert_allclose(features @ features.T, matrix(k, parabola, parabola), rtol=EXACTLY)
+    mean = features.mean(axis=0)
+    C = (features - mean).T @ (features - mean) / len(parabola)
+    lam, e = np.linalg.eigh(C)
+    lam, e = lam[::-1][:5], e[:, ::-1][:, :5]
+    model = KernelPCA(kernel=kernel, solver="exact").fit(parabola)
+    assert model.n_components_ == 5  # more than the two columns, and the constant feature has no variance
+    np.testing.assert_allclose(model.explained_variance_, lam, rtol=0, atol=EXACTLY * lam[0])
+    assert_close_up_to_sign(model.transform(X_new), (quadratic_features(X_new) - mean) @ e)
+
+
+def test_centred_data_are_not_centred_in_feature_space(parabola):
+    X = parabola - parabola.mean(axis=0)
+    k, kernel = KERNELS["polynomial"]
+    centred = KernelPCA(3, kernel=kernel).fit(X)
+    uncentred = KernelPCA(3, kernel=kernel, center=False).fit(X)
+    mean_sqnorm = matrix(k, X, X).mean()
+    assert mean_sqnorm > 0.5
+    assert uncentred.total_variance_ - centred.total_variance_ == pytest.approx(mean_sqnorm, rel=1e-10)
