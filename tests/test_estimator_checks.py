@@ -49,12 +49,18 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The kernel is too narrow for these data:UserWarning"),
     pytest.mark.filterwarnings("ignore:The kernel matrix is indefinite:UserWarning"),
     pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning"),
+    pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning"),
     pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix:sklearn.exceptions.SkipTestWarning"),
 ]
 
 
+WEIGHTS_DENSE = "check_sample_weight_equivalence_on_dense_data"
+
+
 @parametrize_with_checks(MODELS)
-def test_checks_of_check_estimator(estimator, check):
+def test_checks_of_check_estimator(estimator, check, request):
+    if getattr(estimator, "solver", None) == "davidson" and check.func.__name__ == WEIGHTS_DENSE:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="Davidson stops at 1e-6 on small problems too"))
     check(estimator)
 
 

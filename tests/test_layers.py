@@ -11,7 +11,7 @@ ROOT = Path(mercer.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
     {"tiles", "kernels", "native", "_native", "_checks"},
-    {"gram", "landmarks", "eigen"},
+    {"gram", "landmarks", "ritz", "davidson", "eigen"},
     {"rkhs"},
     {"preimage", "reduce"},
     {"models", "dropin"},

@@ -27,6 +27,8 @@ def with_spectrum(values, seed=0):
     return (K + K.T) / 2
 
 
+ZERO = pytest.mark.xfail(strict=True, reason="landmarks of a matrix of zeros")
+
 # --- the ends of a kernel's width
 
 
@@ -65,7 +67,9 @@ CONSTANT = {
 @pytest.mark.parametrize("q", [2, None])
 @pytest.mark.parametrize("solver", EVERY_SOLVER)
 @pytest.mark.parametrize("case", CONSTANT)
-def test_constant_data_give_no_components_and_a_warning(case, solver, q):
+def test_constant_data_give_no_components_and_a_warning(case, solver, q, request):
+    if solver == "landmarks" and case in {"equal rows, polynomial", "tiny numbers, linear"}:
+        request.applymarker(ZERO)
     X, kernel = CONSTANT[case]
     model = KernelPCA(q, kernel=kernel, solver=solver, random_state=0)
     with pytest.warns(UserWarning, match="constant in feature space"):
@@ -85,6 +89,16 @@ def test_constant_data_give_zeros_in_the_dropin(case, solver):
     model = dropin.KernelPCA(2, kernel=name, gamma=gamma, eigen_solver=solver, random_state=0)
     np.testing.assert_array_equal(model.fit_transform(X), np.zeros((len(X), 2)))
     np.testing.assert_array_equal(model.transform(X), np.zeros((len(X), 2)))
+
+
+@pytest.mark.xfail(strict=True, reason="division by a variance of zero")
+@pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(2)], ids=repr)
+def test_a_model_of_constant_data_scores_and_returns_its_rows(kernel):
+    X = np.full((20, 3), 0.5)
+    with pytest.warns(UserWarning, match="constant in feature space"):
+        model = KernelPCA(2, kernel=kernel).fit(X)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X)
+    assert np.isfinite(model.score(X))
 
 
 # --- eigenpairs that drivers lose
@@ -148,9 +162,8 @@ def test_linear_scores_of_float32_do_not_suffer_from_a_shift(q, solver, X, same_
     X = (X + 1e4).astype(np.float32)
     model = KernelPCA(q, kernel="linear", solver=solver, random_state=0)
     expected = principal_scores(X.astype(float))[:, :q]
-    tol = 1e-6 if q == 2 else 4e-6
-    same_up_to_sign(model.fit_transform(X), expected, tol)
-    same_up_to_sign(model.transform(X), expected, tol)
+    same_up_to_sign(model.fit_transform(X), expected, 1e-6)
+    same_up_to_sign(model.transform(X), expected, 1e-6)
 
 
 @pytest.mark.parametrize("solver", DROPIN_SOLVERS)
@@ -469,6 +482,12 @@ def test_masked_arrays_are_refused(mask, X):
         model.fit(X).transform(masked)
 
 
+@pytest.mark.xfail(strict=True, reason="masks are ignored, as in scikit-learn")
+def test_masked_arrays_are_refused_by_the_dropin(X):
+    with pytest.raises(ValueError, match="masked array"):
+        dropin.KernelPCA(2).fit(np.ma.masked_array(X, mask=X > 1))
+
+
 # --- errors that name the true cause
 
 
@@ -533,6 +552,20 @@ def test_overflow_is_called_overflow(kernel, scale, X):
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_overflow_of_float32_is_called_overflow(X):
     refused(KernelPCA(2, kernel="linear"), (1e30 * X).astype(np.float32), "overflows on these data")
+
+
+@pytest.mark.xfail(strict=True, reason="only the rows of fit are looked at")
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("method", ["transform", "reconstruction_error"])
+def test_overflow_of_new_rows_is_called_overflow(method, X):
+    model = KernelPCA(2, kernel=Polynomial(5)).fit(X)
+    with pytest.raises(ValueError, match="overflows"):
+        getattr(model, method)(1e80 * X)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern", "cosine"])
+def test_bounded_kernels_take_rows_of_any_size(kernel, X):
+    assert np.all(np.isfinite(KernelPCA(2, kernel=kernel).fit(X).transform(1e200 * X)))
 
 
 class Huge:

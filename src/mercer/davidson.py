@@ -7,7 +7,7 @@ import numpy as np
 
 from .landmarks import rpcholesky
 from .ritz import orthonormal, rayleigh_ritz
-from .tiles import map_rows, single_blas, sum_rows
+from .tiles import map_rows, sum_rows
 
 EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
 RANK = 500
@@ -31,17 +31,16 @@ class Davidson:
 
     def __call__(self, A, q, rng):
         """Ritz pairs of A."""
-        with single_blas:
-            n, coarse = A.shape[0], A.coarse()
-            width = min(n, q + max(EXTRA, q // 5))
-            factor = Factor.of(coarse, min(n, self.rank or max(RANK, 4 * q)), rng)
-            basis = factor.leading(width, rng)
-            if coarse is A:
-                return self._iterate(A, q, factor, basis, 0)
-            ritz = self._iterate(coarse, q, factor, basis, 0, max(COARSE, self.tol))
-            vectors = ritz.vectors.astype(A.dtype)
-            basis = np.linalg.qr(np.hstack([vectors, factor.corrections(ritz, slice(-q, None)).astype(A.dtype)]))[0]
-            return self._iterate(A, q, factor, basis, ritz.passes)
+        n, coarse = A.shape[0], A.coarse()
+        width = min(n, q + max(EXTRA, q // 5))
+        factor = Factor.of(coarse, min(n, self.rank or max(RANK, 4 * q)), rng)
+        basis = factor.leading(width, rng)
+        if coarse is A:
+            return self._iterate(A, q, factor, basis, 0)
+        ritz = self._iterate(coarse, q, factor, basis, 0, COARSE)
+        new = orthonormal(factor.corrections(ritz, slice(-q, None)).astype(A.dtype), ritz.vectors.astype(A.dtype))
+        basis = np.linalg.qr(np.hstack([ritz.vectors.astype(A.dtype), new]))[0]
+        return self._iterate(A, q, factor, basis, ritz.passes)
 
     def _iterate(self, A, q, factor, basis, passes, tol=None):
         """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""

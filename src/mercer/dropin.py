@@ -17,13 +17,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _checks
-from .eigen import Exact, Lanczos, Randomized
+from .eigen import SMALL, Davidson, Exact, Lanczos, Randomized
 from .gram import Dense
 from .kernels import RBF, Cosine, FromFunction, Linear, Polynomial, Precomputed, Sigmoid
 from .preimage.learned import ridge
 from .rkhs import principal_subspace
 
 ZERO = 1e-12  # of λ₁: smaller eigenvalues are set to zero, as scikit-learn does in double precision
+FINE = 1e-10  # residual that gives eigenvalues to the last digit
 NEGATIVE = 1e-5  # of λ₁: larger negative eigenvalues are an error there
 
 
@@ -31,8 +32,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """Kernel PCA with exactly the parameters, attributes and errors of ``sklearn.decomposition.KernelPCA``.
 
     See scikit-learn's documentation for the parameters. What differs: the kernel matrix is not stored where it need
-    not be, eigenpairs are checked, signs do not depend on rounding, and ``n_jobs`` and ``copy_X`` have no effect
-    (threads are those of BLAS; the caller's arrays are never written to).
+    not be, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` chooses this engine's solver of the
+    same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's arrays are never
+    written to).
     """
 
     _parameter_constraints: dict = {
@@ -141,7 +143,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 )
             points, gram = np.arange(len(X))[:, None], Dense((X + X.T) / 2)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        subspace = principal_subspace(kernel, points, self.n_components, gram=gram, solver=self._solver(), rng=rng)
+        solver = self._solver(X.shape[0], kernel.definite)
+        subspace = principal_subspace(kernel, points, self.n_components, gram=gram, solver=solver, rng=rng)
         self._check_negative(subspace)
         keep = subspace.variances > ZERO * subspace.variances.max(initial=0.0)
         return subspace[keep]
@@ -171,14 +174,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "matrix."
             )
 
-    def _solver(self):
-        power = 4 if self.iterated_power == "auto" else self.iterated_power
-        return {
-            "auto": "auto",
-            "dense": Exact(),
-            "arpack": Lanczos(self.tol, self.max_iter),
-            "randomized": Randomized(power=power),
-        }[self.eigen_solver]
+    def _solver(self, n, definite):
+        """The solver of this engine that gives what is asked for; ``"arpack"`` means few pairs to full accuracy."""
+        if self.eigen_solver == "auto":
+            return "auto"
+        if self.eigen_solver == "dense":
+            return Exact()
+        if self.eigen_solver == "randomized":
+            return Randomized(power=4 if self.iterated_power == "auto" else self.iterated_power)
+        if n <= SMALL or not definite:
+            return Lanczos(self.tol, self.max_iter)
+        return Davidson(max(self.tol, FINE))
 
     def _kernel(self):
         if callable(self.kernel):

@@ -4,6 +4,7 @@ Solvers are small frozen settings with ``__call__(A, q, rng)``. Each returns Rit
 is checked here, and a driver that fails is replaced by one that does not.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,10 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from .davidson import Davidson
+from .gram import Dense
 from .landmarks import Landmarks
 from .ritz import Ritz, orthonormal, rayleigh_ritz
-from .tiles import available_bytes, interruptible
+from .tiles import available_bytes, budget_bytes, interruptible, single_blas
 
 EPS = np.finfo(float).eps
 SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
@@ -108,9 +110,14 @@ def choose(solver, n, q):
 
 
 def _guarded(solver, A, q, rng):
-    """Run the solver; where it raises, loses pairs or has not converged, run one that cannot."""
+    """Run the solver; where it raises, loses pairs or has not converged, run one that cannot.
+
+    BLAS has one thread meanwhile, but for LAPACK on large matrices, which lives on them.
+    """
+    lapack = isinstance(solver, Exact) and A.shape[0] > SMALL
     try:
-        ritz = solver(A, q, rng)
+        with nullcontext() if lapack else single_blas:
+            ritz = solver(A, q, rng)
         found = np.isfinite(ritz.residuals) & (ritz.residuals < LOST)
         if isinstance(solver, Exact | Randomized) or found.sum() >= q:
             return ritz
@@ -166,6 +173,8 @@ def _eigh(K, q):
 class Lanczos:
     """ARPACK's implicitly restarted Lanczos, one product at a time, to the residual ``tol``·λ (0 = machine precision).
 
+    It takes dozens of products, so that the matrix is stored where it fits ``working_memory``.
+
     A single starting vector can miss a member of a tight cluster: a block that is orthogonal to what was found is
     sent after it, and what it brings is taken in.
     """
@@ -177,6 +186,7 @@ class Lanczos:
         n = A.shape[0]
         if 2 * q >= n:
             return Exact()(A, q)  # a Krylov space that large is the whole space
+        A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
         products = 0
 
         def matvec(v):

@@ -53,11 +53,7 @@ class _Uncentred:
 
 @dataclass(frozen=True, eq=False)
 class Gram(_Uncentred):
-    """K = k(X, X), whose tiles are made where they are used and forgotten.
-
-    ``kept``, a dictionary, keeps them in single precision after the first product, which is made in full: later ones
-    only correct it.
-    """
+    """K = k(X, X), whose tiles are made where they are used and forgotten, or kept in a dictionary."""
 
     kernel: Kernel
     X: Any
@@ -95,14 +91,14 @@ class Gram(_Uncentred):
     def repeated(self):
         """K for many products: with its tiles kept, where they cost more to make than to read and there is room."""
         dear = self.X.shape[1] > DEAR_COLUMNS or self.kernel.symmetric(self.X) is None
-        return replace(self, kept={} if dear and keeps(self.shape[0]) else None)
+        return replace(self, kept={} if dear and keeps(self.shape[0], self.dtype) else None)
 
     def coarse(self):
-        """K in single precision, or itself where its tiles are kept in that."""
+        """K in single precision, or itself where that costs no less."""
         if self.dtype == np.float32 or self.kept is not None:
             return self
         X = self.X - self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else self.X
-        return Gram(self.kernel, X.astype(np.float32))
+        return Gram(self.kernel, X.astype(np.float32)).repeated()
 
     def dense(self):
         return symmetric_matrix(self.kernel, self.X.astype(float), float)

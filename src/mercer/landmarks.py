@@ -32,8 +32,7 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
     F, pivots = np.zeros((A.shape[0], min(rank, A.shape[0])), A.dtype), np.empty(0, int)
     while (k := len(pivots)) < F.shape[1] and left.max(initial=0.0) > floor:
         left[left <= floor] = 0
-        drawn = np.unique(rng.choice(len(left), CANDIDATES, p=left * w / (left @ w)))
-        rng.shuffle(drawn)
+        drawn = rng.choice(len(left), CANDIDATES, p=left * w / (left @ w))
         H = A.block(drawn).astype(float) - F[drawn, :k].astype(float) @ F[drawn, :k].T.astype(float)
         accepted, L = _rejection_cholesky(H, left[drawn], rng, floor)
         accepted, L = accepted[: F.shape[1] - k], L[: F.shape[1] - k, : F.shape[1] - k]
@@ -80,18 +79,12 @@ class Landmarks:
         """The landmarks for rows X: an array of points, or row numbers where X are row numbers."""
         if not isinstance(self.choose, str):
             return _given(self.choose, X)
+        if self.choose not in CHOICES:
+            raise ValueError(
+                f"Landmarks(choose={self.choose!r}): give {', '.join(map(repr, CHOICES))}, row numbers or points."
+            )
         m = max(500, 10 * (q or 0)) if self.n is None else self.n
-        if m >= X.shape[0]:
-            return X
-        if self.choose == "rpcholesky":
-            return _by_rpcholesky(kernel, X, m, weights, rng)
-        if self.choose == "uniform":
-            return X[np.sort(rng.choice(X.shape[0], m, replace=False, p=weights))]
-        if self.choose == "kmeans":
-            return _by_kmeans(X, m, weights, rng)
-        raise ValueError(
-            f"Landmarks(choose={self.choose!r}): give 'rpcholesky', 'uniform', 'kmeans', row numbers or points."
-        )
+        return X if m >= X.shape[0] else CHOICES[self.choose](kernel, X, m, weights, rng)
 
 
 def _given(choice, X):
@@ -115,9 +108,16 @@ def _by_rpcholesky(kernel, X, m, weights, rng):
     return X[rows[np.sort(pivots)]]
 
 
-def _by_kmeans(X, m, weights, rng):
+def _by_chance(kernel, X, m, weights, rng):
+    return X[np.sort(rng.choice(X.shape[0], m, replace=False, p=weights))]
+
+
+def _by_kmeans(kernel, X, m, weights, rng):
     clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
     return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
+
+
+CHOICES = {"rpcholesky": _by_rpcholesky, "uniform": _by_chance, "kmeans": _by_kmeans}
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,9 +33,10 @@ def map_rows(f, *arrays, width):
     """Stack ``f(tile, …)`` over tiles of rows; ``width`` is the number of entries that ``f`` needs for a row."""
     n = arrays[0].shape[0]
     tiles = row_tiles(n, width)
+    with single_blas:
+        first = f(*(a[tiles[0]] for a in arrays))
     if len(tiles) == 1:
-        return f(*arrays)
-    first = f(*(a[tiles[0]] for a in arrays))
+        return first
     out = np.empty((n, *first.shape[1:]), first.dtype)
     out[tiles[0]] = first
 
@@ -50,8 +51,6 @@ def map_rows(f, *arrays, width):
 def sum_rows(f, *arrays, width):
     """Add ``f(tile, …)``, a new array for each tile, over tiles of rows."""
     tiles = row_tiles(arrays[0].shape[0], width)
-    if len(tiles) == 1:
-        return f(*arrays)
 
     def work(stripe):
         return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in stripe))
@@ -72,27 +71,26 @@ def sum_shares(f, entries):
 def symmetric_rows(f, X, V, kept=None):
     """K @ V for the symmetric K whose tiles are ``f(x, y)``: only those on or above the diagonal are made.
 
-    ``kept``, a dictionary, holds them in single precision from one product to the next.
+    ``kept``, a dictionary, holds them from one product to the next.
     """
-    pairs = upper_tiles(X.shape[0])
 
     def work(stripe):
         out = np.zeros_like(V)
         for i, j in stripe:
-            tile = kept[i.start, j.start] if kept and (i.start, j.start) in kept else f(X[i], X[j])
-            if kept is not None and (i.start, j.start) not in kept:
-                kept[i.start, j.start] = tile.astype(np.float32)
-            out[i] += tile @ V[j].astype(tile.dtype, copy=False)
+            tile = f(X[i], X[j]) if kept is None else kept.get((i.start, j.start))
+            if tile is None:
+                tile = kept[i.start, j.start] = f(X[i], X[j])
+            out[i] += tile @ V[j]
             if i != j:
-                out[j] += tile.T @ V[i].astype(tile.dtype, copy=False)
+                out[j] += tile.T @ V[i]
         return out
 
-    return reduce(iadd, in_threads(work, pairs, PASS))
+    return reduce(iadd, in_threads(work, upper_tiles(X.shape[0]), PASS))
 
 
-def keeps(n):
-    """Whether the tiles of an n × n symmetric matrix, in single precision, fit the memory budget."""
-    return n**2 / 2 * 4 <= get_config()["working_memory"] * 2**20
+def keeps(n, dtype):
+    """Whether the upper tiles of an n × n matrix fit the memory budget."""
+    return n**2 / 2 * np.dtype(dtype).itemsize <= budget_bytes()
 
 
 def symmetric_matrix(f, X, dtype):
@@ -125,9 +123,14 @@ def slices(n, height):
     return [slice(i, min(i + height, n)) for i in range(0, max(n, 1), height)]
 
 
+def budget_bytes():
+    """Scikit-learn's ``working_memory``."""
+    return get_config()["working_memory"] * 2**20
+
+
 def budget_entries():
-    """The number of entries of a tile that scikit-learn's ``working_memory`` (in MiB) allows each thread."""
-    return get_config()["working_memory"] * 2**20 / (BYTES * TEMPORARIES * _blas.threads())
+    """The number of entries of a tile that the budget allows each thread."""
+    return budget_bytes() / (BYTES * TEMPORARIES * _blas.threads())
 
 
 def threads():
@@ -156,14 +159,14 @@ def in_threads(work, items, name=None):
                 next(reports, None)
 
         def run(first):
-            _inside.flag = True
+            outside, _inside.flag = not getattr(_inside, "flag", False), True
             try:
                 return work(stripe(first))
             except BaseException:
                 stop.set()
                 raise
             finally:
-                _inside.flag = False
+                _inside.flag = not outside
 
         if count == 1:
             return [work(stripe(0))]
@@ -249,7 +252,8 @@ class _Blas:
         with self.lock:
             if self.users == 0:
                 self.limit = _current_limit()
-                self.limiter = _controller().limit(limits=1)
+                self.before = [library.num_threads for library in _libraries()]
+                self.set([1] * len(self.before))
             self.users += 1
             return 1 if getattr(_inside, "flag", False) else self.limit
 
@@ -257,17 +261,26 @@ class _Blas:
         with self.lock:
             self.users -= 1
             if self.users == 0:
-                self.limiter.restore_original_limits()
+                self.set(self.before)
+
+    @staticmethod
+    def set(numbers):
+        for library, number in zip(_libraries(), numbers, strict=True):
+            # threadpoolctl lets one thread alone set OpenBLAS's limit, and ours may come and go on different ones
+            release = getattr(library, "clear_controlling_thread", lambda force: None)
+            release(force=True)
+            library.set_num_threads(number)
+            release(force=True)
 
 
 def _current_limit():
-    return max((library.num_threads for library in _controller().lib_controllers), default=1)
+    return max((library.num_threads for library in _libraries()), default=1)
 
 
 @cache
-def _controller():
-    # made once: a search for the loaded libraries costs milliseconds, a change of their limits microseconds
-    return ThreadpoolController().select(user_api="blas")
+def _libraries():
+    # found once: the search for loaded libraries costs milliseconds, a change of their limits microseconds
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 _blas = single_blas = _Blas()

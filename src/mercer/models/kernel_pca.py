@@ -1,6 +1,6 @@
 """Kernel principal component analysis."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions

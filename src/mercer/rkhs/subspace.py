@@ -8,7 +8,7 @@ from ..eigen import Exact, Report, choose, eigenpairs, signs
 from ..gram import Covariance, Dense, Gram
 from ..kernels.base import in_float64
 from ..landmarks import LandmarkBasis, Landmarks, Moments
-from ..tiles import map_rows
+from ..tiles import map_rows, single_blas
 from .expansion import Expansion
 
 
@@ -99,8 +99,9 @@ def principal_subspace(
     n = X.shape[0]
     solver = choose(solver, n, q)
     if isinstance(solver, Landmarks):
-        basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
-        return landmark_subspace(basis.moments(X, weights), q, center, solver)
+        with single_blas:
+            basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
+            return landmark_subspace(basis.moments(X, weights), q, center, solver)
     w = np.full(n, 1 / n) if weights is None else np.asarray(weights, float)
     S = None if not center else (w if mean is None else np.asarray(mean, float)).reshape(n, -1)
     A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
@@ -110,13 +111,15 @@ def principal_subspace(
         return A.mean_sqnorms.max() * (n * w.max() if center else 0.0)
 
     pairs = eigenpairs(A, q, solver, rng, floor=rounding, definite=kernel.definite)
-    B = (A.J(pairs.vectors) / np.sqrt(pairs.values)).astype(A.dtype)
+    with single_blas:
+        B = (A.J(pairs.vectors) / np.sqrt(pairs.values)).astype(A.dtype)
+        offset = (B.T.astype(float) @ A.KS[:, 0]).astype(A.dtype)
     return Subspace(
         axes=Expansion(kernel, X, B),
         mean=Expansion(kernel, X, A.S[:, :1].astype(A.dtype)),
         variances=pairs.values,
         total_variance=float(A.diag().sum()),
-        offset=(B.T.astype(float) @ A.KS[:, 0]).astype(A.dtype),
+        offset=offset,
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
     )

@@ -1,0 +1,77 @@
+"""Measure mercer against its peers: ``python benchmarks/run.py [--full] [--smoke] [--only NAME …] [-o PAGE]``."""
+
+import argparse
+import os
+import shlex
+import sys
+import time
+import traceback
+from fnmatch import fnmatch
+from pathlib import Path
+
+from cases import CASES
+from measure import measure
+from report import page
+
+
+def main():
+    options = _options()
+    chosen = _chosen(options)
+    load = os.getloadavg()[0]
+    if options.smoke:  # BLAS on a busy machine is slow with several threads, and here nobody looks at the times
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    results = [_watched(case, options.smoke, f"[{i}/{len(chosen)}]") for i, case in enumerate(chosen, 1)]
+    text = page(results, _command(), options.smoke, load)
+    print(text, end="")
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text)
+    return int(any(result.failed for result in results))
+
+
+def _options():
+    parser = argparse.ArgumentParser(description="Measure mercer against its peers.")
+    parser.add_argument("--full", action="store_true", help="every case; the largest take minutes each")
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: only shows that the suite works")
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=["*"], help="names of cases, with * and ?")
+    parser.add_argument("-o", "--output", type=Path, metavar="PAGE", help="write the page there too")
+    return parser.parse_args()
+
+
+def _chosen(options):
+    """The cases of the short or the full run that were named."""
+    active = [case for case in CASES if options.full or not case.full]
+    chosen = [case for case in active if any(fnmatch(case.name, pattern) for pattern in options.only)]
+    if not chosen:
+        names = ", ".join(case.name + " (--full)" * case.full for case in CASES)
+        sys.exit(f"No case is called {' '.join(options.only)}. There are: {names}.")
+    return chosen
+
+
+def _watched(case, smoke, count):
+    """The result of a case, with a line on stderr before and after."""
+    case = case.shrunk() if smoke else case
+    print(f"{count} {case.name}: {case.title}", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    result = measure(case, smoke)
+    print(f"    {_said(result)} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
+    if result.failed:
+        traceback.print_exception(result.failed)
+    return result
+
+
+def _said(result):
+    if result.skipped or result.failed:
+        return f"skipped: {result.skipped}" if result.skipped else "FAILED"
+    if result.series:
+        return f"exponent {result.exponent:.2f}"
+    against = f", {result.ratio:.3g}× as fast as {result.peer.label}" if result.peer else ""
+    return f"{result.ours.seconds:.4g} s{against}"
+
+
+def _command():
+    return shlex.join(["python", "benchmarks/run.py", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Pivoted Cholesky, landmarks, and models that are fitted in pieces."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from mercer import KernelPCA
+from mercer.eigen import Landmarks
+from mercer.gram import Dense, Gram
+from mercer.kernels import RBF, Polynomial, Precomputed
+from mercer.landmarks import LandmarkBasis, rpcholesky
+
+KERNELS = [RBF(gamma=0.3), RBF(gamma=0.01), Polynomial(2, 1.0)]
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(150, 3))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_factor_reproduces_the_pivot_columns_and_stays_below_the_matrix(kernel, dtype, X):
+    K = kernel(X, X)
+    F, pivots = rpcholesky(Gram(kernel, X.astype(dtype)), 40, np.random.default_rng(1))
+    scale = K.max() * (1e-3 if dtype == np.float32 else 1e-9)
+    assert len(np.unique(pivots)) == F.shape[1] <= 40
+    np.testing.assert_allclose((F @ F.T)[:, pivots], K[:, pivots], atol=scale)
+    assert np.linalg.eigvalsh(K - F @ F.T.astype(float)).min() > -scale * len(K)
+
+
+def test_the_factor_ends_where_the_rank_ends(X):
+    F, _ = rpcholesky(Gram(Polynomial(2, 1.0), X), 100, np.random.default_rng(0))
+    assert F.shape[1] == 10  # monomials of degree ≤ 2 in 3 variables
+
+
+def test_pivots_are_distributed_as_if_drawn_one_at_a_time():
+    """The first pivot is proportional to the diagonal, the second to what the first leaves."""
+    K = np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
+    draws = np.array([rpcholesky(Dense(K), 2, np.random.default_rng(seed))[1] for seed in range(4000)])
+    counts = np.bincount(3 * draws[:, 0] + draws[:, 1], minlength=9).reshape(3, 3) / len(draws)
+    expected = np.zeros((3, 3))
+    for i in range(3):
+        left = np.maximum(np.diag(K) - K[:, i] ** 2 / K[i, i], 0)
+        expected[i] = np.diag(K)[i] / np.trace(K) * left / left.sum()
+    np.testing.assert_allclose(counts, expected, atol=0.03)
+
+
+@pytest.mark.parametrize("choose", ["rpcholesky", "uniform", "kmeans"])
+def test_more_landmarks_leave_less_outside(choose, X):
+    shares = [
+        KernelPCA(3, kernel=RBF(0.3), solver=Landmarks(m, choose), random_state=0).fit(X).solver_.outside_share
+        for m in (5, 25, 75)
+    ]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 2 * shares[2]
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_all_points_as_landmarks_are_exact(kernel, weighted, center, X):
+    weights = np.random.default_rng(1).integers(1, 4, len(X)) if weighted else None
+    exact = KernelPCA(4, kernel=kernel, center=center, solver="exact").fit(X, sample_weight=weights)
+    model = KernelPCA(4, kernel=kernel, center=center, solver=Landmarks(len(X))).fit(X, sample_weight=weights)
+    new = X[::3] + 0.1
+    np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-8)
+    np.testing.assert_allclose(np.abs(model.transform(new)), np.abs(exact.transform(new)), atol=1e-7)
+    np.testing.assert_allclose(model.reconstruction_error(new), exact.reconstruction_error(new), atol=1e-7)
+    np.testing.assert_allclose(model.total_variance_, exact.total_variance_, rtol=1e-8)
+    assert model.solver_.outside_share < 1e-8
+
+
+def test_what_lies_outside_is_the_trace_of_the_residual(X):
+    kernel, Z = RBF(0.3), X[:20]
+    model = KernelPCA(3, kernel=kernel, solver=Landmarks(choose=Z)).fit(X)
+    K, K_Z = kernel(X, X), kernel(X, Z)
+    residual = np.trace(K - K_Z @ np.linalg.solve(kernel(Z, Z), K_Z.T)) / len(X)
+    np.testing.assert_allclose(model.solver_.outside, residual, rtol=1e-8)
+
+
+@pytest.mark.parametrize("choose", [np.arange(20), slice(0, 20)])
+def test_landmarks_can_be_given_as_rows_or_points(choose, X):
+    choice = choose if isinstance(choose, np.ndarray) else X[choose]
+    model = KernelPCA(3, kernel=RBF(0.3), solver=Landmarks(choose=choice)).fit(X)
+    np.testing.assert_array_equal(np.sort(model.anchors_, axis=0), np.sort(X[:20], axis=0))
+
+
+@pytest.mark.parametrize("choose", ["best", np.zeros((3, 7)), np.zeros(3)])
+def test_landmarks_that_make_no_sense_are_refused(choose, X):
+    with pytest.raises(ValueError, match="andmarks"):
+        KernelPCA(3, solver=Landmarks(choose=choose)).fit(X)
+
+
+def test_landmarks_work_on_a_precomputed_matrix(X):
+    K = RBF(0.3)(X, X)
+    given = KernelPCA(3, kernel=Precomputed(diag=1.0), solver=Landmarks(choose=np.arange(30))).fit(K)
+    direct = KernelPCA(3, kernel=RBF(0.3), solver=Landmarks(choose=np.arange(30))).fit(X)
+    np.testing.assert_allclose(np.abs(given.transform(K)), np.abs(direct.transform(X)), atol=1e-9)
+    np.testing.assert_allclose(given.reconstruction_error(K), direct.reconstruction_error(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("gamma", [0.3, 0.001])  # well and ill conditioned landmarks: two ways to the moments
+def test_a_model_fitted_in_pieces_equals_the_one_fitted_at_once(gamma, weighted, X):
+    weights = np.random.default_rng(1).integers(0, 3, len(X)) if weighted else None
+    solver = Landmarks(choose=X[:40])
+    whole = KernelPCA(3, kernel=RBF(gamma), solver=solver).fit(X, sample_weight=weights)
+    pieces = KernelPCA(3, kernel=RBF(gamma), solver=solver)
+    for rows in np.array_split(np.arange(len(X)), 4):
+        pieces.partial_fit(X[rows], sample_weight=None if weights is None else weights[rows])
+    np.testing.assert_allclose(pieces.transform(X), whole.transform(X), atol=1e-10)
+    np.testing.assert_allclose(pieces.eigenvalues_, whole.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(pieces.reconstruction_error(X), whole.reconstruction_error(X), atol=1e-10)
+
+
+def test_pieces_go_on_after_fit(X):
+    solver = Landmarks(choose=X[:40])
+    model = KernelPCA(3, kernel=RBF(0.3), solver=solver).fit(X[:90], sample_weight=np.full(90, 2.0))
+    model.partial_fit(X[90:])
+    weights = np.where(np.arange(len(X)) < 90, 2.0, 1.0)
+    whole = KernelPCA(3, kernel=RBF(0.3), solver=solver).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-10)
+
+
+def test_only_landmarks_are_fitted_in_pieces():
+    assert hasattr(KernelPCA(solver="landmarks"), "partial_fit")
+    assert not hasattr(KernelPCA(), "partial_fit")
+
+
+def test_a_memory_mapped_file_is_read_in_tiles(tmp_path, X):
+    path = tmp_path / "X.npy"
+    np.save(path, X)
+    mapped = np.load(path, mmap_mode="r")
+    solver = Landmarks(choose=np.arange(40))
+    np.testing.assert_array_equal(
+        KernelPCA(3, solver=solver).fit(mapped).transform(mapped), KernelPCA(3, solver=solver).fit(X).transform(X)
+    )
+
+
+def test_the_basis_is_orthonormal_and_drops_repeated_landmarks(X):
+    kernel = RBF(0.3)
+    basis = LandmarkBasis.of(kernel, np.vstack([X[:20], X[:20]]))
+    assert len(basis.Z) == 20
+    np.testing.assert_allclose(basis.R.T @ kernel(basis.Z, basis.Z) @ basis.R, np.eye(20), atol=1e-9)
+
+
+def test_every_cluster_gets_a_landmark():
+    """Eight draws for eight tight clusters: what is left of a cluster that has one is too little to be drawn again."""
+    X, y = make_blobs(300, centers=10 * np.eye(8), cluster_std=0.01, random_state=0)
+    model = KernelPCA(7, kernel=RBF(1.0), solver=Landmarks(8), random_state=0).fit(X)
+    nearest = np.argmin(np.linalg.norm(X[:, None] - model.anchors_, axis=2), axis=0)
+    assert len(np.unique(y[nearest])) == 8
