@@ -32,9 +32,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """Kernel PCA with exactly the parameters, attributes and errors of ``sklearn.decomposition.KernelPCA``.
 
     See scikit-learn's documentation for the parameters. What differs: the kernel matrix is not stored where it need
-    not be, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` chooses this engine's solver of the
-    same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's arrays are never
-    written to).
+    not be, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` chooses this engine's solver of
+    the same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's arrays
+    are never written to).
     """
 
     _parameter_constraints: dict = {

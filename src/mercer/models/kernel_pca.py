@@ -76,7 +76,7 @@ class KernelPCA(KernelTransformer):
     _parameter_constraints: dict = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="neither"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
         "kernel": [StrOptions(set(kernels.NAMES)), callable],
