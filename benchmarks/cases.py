@@ -181,7 +181,7 @@ def landmarks(n, m):
 def mlpack(n):
     ours, peers = Mercer(10), (Mlpack(10),)
     return Case(
-        "mlpack-2000", OTHERS, Data("normal", n, 10), ours, peers, reference=ScikitLearn(10), full=True, repeats=2
+        f"mlpack-{n}", OTHERS, Data("normal", n, 10), ours, peers, reference=ScikitLearn(10), full=True, repeats=2
     )
 
 
