@@ -23,8 +23,8 @@ THEMES = {
     "first ten coordinates, behind which the spectrum has a gap.",
     cases.LANDMARKS: "mercer's `Landmarks(n=m)` against `make_pipeline(Nystroem(n_components=m), PCA(q))` at the same "
     "m, both judged by scikit-learn's exact solution. Trace lost is the share of tr K outside the landmarks' span.",
-    cases.LARGE: "Sizes whose kernel matrix fits no memory: mercer alone, once; for covtype the time includes the coordinates of "
-    "all rows.",
+    cases.LARGE: "Sizes whose kernel matrix fits no memory: mercer alone, once; for covtype the time includes "
+    "the coordinates of all rows.",
     cases.GROWTH: "The slope of log seconds against log n.",
 }
 

@@ -54,17 +54,9 @@ pytestmark = [
 ]
 
 
-WEIGHTS_DENSE = "check_sample_weight_equivalence_on_dense_data"
-
-
 @parametrize_with_checks(MODELS)
-def test_checks_of_check_estimator(estimator, check, request):
-    if getattr(estimator, "solver", None) == "davidson" and check.func.__name__ == WEIGHTS_DENSE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="Davidson stops at 1e-6 on small problems too"))
+def test_checks_of_check_estimator(estimator, check):
     check(estimator)
-
-
-MIXED_INTERVALS = pytest.mark.xfail(strict=True, reason="a share of variance must be constrained as RealNotInt")
 
 
 def takes_tables(estimator):
@@ -74,16 +66,13 @@ def takes_tables(estimator):
 
 @pytest.mark.parametrize("name", OMITTED)
 @pytest.mark.parametrize("estimator", [*filter(takes_tables, MODELS)], ids=repr)
-def test_checks_that_check_estimator_omits(estimator, name, request):
-    if name == "check_param_validation" and isinstance(estimator, mercer.KernelPCA):
-        request.applymarker(MIXED_INTERVALS)
+def test_checks_that_check_estimator_omits(estimator, name):
     check = getattr(estimator_checks, name, None)
     if check is None:
         pytest.skip(f"this scikit-learn has no {name}")
     check(type(estimator).__name__, estimator)
 
 
-@MIXED_INTERVALS
 @pytest.mark.parametrize("estimator", [model for model in MODELS if not takes_tables(model)], ids=repr)
 def test_parameters_of_precomputed_models_are_validated(estimator):
     estimator_checks.check_param_validation(type(estimator).__name__, estimator)

@@ -29,13 +29,18 @@ def unchanged_on_error(estimator):
 
 def check_rows(estimator, X, kernel, *, fit=False):
     """Return X as a finite float32 or float64 array, or CSR matrix where the kernel takes one."""
-    if isinstance(X, np.ma.MaskedArray):
-        raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
+    check_unmasked(X)
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": DTYPES}
     X = validate_data(estimator, X, reset=fit, copy=fit and estimator._keeps_rows, **options)
     if kernel.nonnegative:
         check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
     return X
+
+
+def check_unmasked(X):
+    """Refuse a masked array: its mask would be dropped without a word."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
 
 
 def check_weights(sample_weight, X):

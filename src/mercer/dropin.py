@@ -124,6 +124,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._validate_params()
         if self.fit_inverse_transform and isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
+        _checks.check_unmasked(X)
         sparse = False if self.fit_inverse_transform else "csr"
         X = validate_data(self, X, accept_sparse=sparse, dtype=_checks.DTYPES, copy=True)
         self.gamma_ = 1 / X.shape[1] if self.gamma is None else self.gamma
@@ -166,7 +167,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         report, found = subspace.report, subspace.variances
         largest, smallest = found.max(initial=0.0), found.min(initial=0.0 if report.last <= 0 else np.inf)
         negative = report.lowest if self.eigen_solver == "randomized" and -report.lowest > smallest else report.last
-        if -negative > NEGATIVE * largest:
+        if -negative > NEGATIVE * max(largest, subspace.mean_sqnorm):
             raise ValueError(
                 "There are significant negative eigenvalues "
                 f"({-negative / max(largest, np.finfo(float).tiny):g} of the maximum positive). "

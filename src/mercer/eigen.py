@@ -5,7 +5,7 @@ is checked here, and a driver that fails is replaced by one that does not.
 """
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .tiles import available_bytes, budget_bytes, interruptible, single_blas
 
 EPS = np.finfo(float).eps
 SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
+TINY = 200  # rows: no iteration saves anything
 LARGE = 100_000  # rows: above it, a pass over all pairs takes longer than people wait
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 SKEW = 1e-4  # a skewness below this does not decide a sign
@@ -61,19 +62,21 @@ class Eigenpairs:
 def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
     """Return the q largest eigenpairs of A above the rank threshold: fewer if there are not so many.
 
-    The threshold is n·ε·λ₁, or n·ε·``floor()`` if that is larger: the size of what A was centred from, whose rounding
-    it carries. ``definite=False`` looks for negative eigenvalues too and reports their mass.
+    The threshold is the rounding of λ₁, or of ``floor()`` if that is larger: the size of what A was centred from, whose
+    rounding it carries. ``definite=False`` looks for negative eigenvalues too and reports their mass.
     """
     n = A.shape[0]
     q = n if q is None else min(q, n)
     solver = choose(solver, n, q)
+    if n == 0:
+        return Eigenpairs(np.empty(0), np.empty((0, 0)), Report(solver, passes=0, residual=0.0))
     ritz = _guarded(solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0))
-    scale = max(ritz.values.max(initial=0.0), floor() if floor else 0.0)
+    rounding = _rounding(n, ritz.vectors.dtype) * max(ritz.values.max(initial=0.0), floor() if floor else 0.0)
     order = np.argsort(ritz.values)[::-1][:q]
-    kept = order[ritz.values[order] > n * EPS * scale]
+    kept = order[ritz.values[order] > rounding]
     values, vectors = ritz.values[kept], ritz.vectors[:, kept]
     spectrum = ritz.values if definite or len(ritz.values) == n else _both_ends(A, ritz.values)
-    negative = spectrum[spectrum < -n * EPS * scale]
+    negative = spectrum[spectrum < -rounding] if not definite else np.empty(0)
     info = Report(
         solver,
         ritz.passes,
@@ -86,6 +89,11 @@ def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
     root = getattr(A, "root", np.full((n, 1), n**-0.5)).astype(float)
     flips = signs(vectors / root, root**2, A.points)
     return Eigenpairs(values.astype(float), vectors * flips.astype(vectors.dtype), info)
+
+
+def _rounding(n, dtype):
+    """The relative error of an eigenvalue: n·ε at worst, and the typical √n·ε in single precision."""
+    return n * EPS if dtype == np.float64 else 4 * n**0.5 * float(np.finfo(dtype).eps)
 
 
 def choose(solver, n, q):
@@ -115,6 +123,8 @@ def _guarded(solver, A, q, rng):
     BLAS has one thread meanwhile, but for LAPACK on large matrices, which lives on them.
     """
     lapack = isinstance(solver, Exact) and A.shape[0] > SMALL
+    if A.shape[0] <= TINY and isinstance(solver, Davidson | Lanczos):
+        return replace(Exact()(A, q), note=f"so few rows ({A.shape[0]}) were decomposed exactly")
     try:
         with nullcontext() if lapack else single_blas:
             ritz = solver(A, q, rng)
@@ -126,7 +136,7 @@ def _guarded(solver, A, q, rng):
         cause = f"{type(solver).__name__} failed ({error})"
     instead = Exact() if A.shape[0] <= 2 * SMALL else Randomized()
     ritz = instead(A, q, rng)
-    return Ritz(ritz.values, ritz.vectors, ritz.images, ritz.passes, f"{cause}; {instead!r} was used instead")
+    return replace(ritz, note=f"{cause}; {instead!r} was used instead")
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from mercer.eigen import NAMES, Exact, eigenpairs, signs
 from mercer.gram import Dense
 from mercer.testing import SOLVER_LAWS, check_solver
 
-N, Q = 120, 6
+N, Q = 100, 6
 DTYPES = [np.float64, np.float32]
 # what is in NAMES and takes an operator; landmarks take rows
 SOLVERS = [name for name, solver in NAMES.items() if "A" in inspect.signature(solver.__call__).parameters]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Matrices are small here: threads would only wait for one another."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def cluster(at, size, width):
@@ -57,10 +65,27 @@ def matrix(values, dtype=float, seed=0):
 ROUGHLY = {("randomized", spectrum): 0.1 for spectrum in ("slow decay", "linear decay", "nearly flat")}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("law", SOLVER_LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("solver", SOLVERS)
+def fault(solver, spectrum, law, dtype):
+    """Why a solver does not obey a law yet, or None."""
+    if dtype is np.float32 and spectrum == "huge" and solver == "randomized":
+        return "squares overflow in single precision"
+    if dtype is np.float32 and spectrum == "tiny" and solver == "randomized" and law in {"converged", "leading"}:
+        return "squares vanish in single precision"
+    return None
+
+
+def cases():
+    for solver in SOLVERS:
+        for spectrum in SPECTRA:
+            for law in SOLVER_LAWS:
+                for dtype in DTYPES:
+                    reason = fault(solver, spectrum, law.__name__, dtype)
+                    marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+                    name = f"{solver}-{spectrum}-{law.__name__}-{dtype.__name__}"
+                    yield pytest.param(solver, spectrum, law, dtype, marks=marks, id=name)
+
+
+@pytest.mark.parametrize("solver, spectrum, law, dtype", list(cases()))
 def test_laws(solver, spectrum, law, dtype):
     law(solver, matrix(SPECTRA[spectrum], dtype), Q, ROUGHLY.get((solver, spectrum)))
 

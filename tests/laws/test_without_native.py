@@ -22,6 +22,6 @@ def test_the_extension_can_be_switched_off():
 
 def test_laws_hold_without_the_extension():
     files = [str(HERE / name) for name in ("test_kernels.py", "test_operators.py")]
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files)
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "test_laws or scikit", *files)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout or done.stdout.count(".") > 100

@@ -19,6 +19,9 @@ class FromFunction(Kernel):
     f: Callable
     definite = False  # nobody knows
 
+    def __repr__(self):
+        return f"FromFunction({getattr(self.f, '__name__', type(self.f).__name__)})"
+
     def onto(self, Z):
         return lambda x: self._checked(self.f(x, Z), (x.shape[0], Z.shape[0]))
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks
 from ..gram import Dense
-from ..kernels import Precomputed, as_kernel
+from ..kernels import NAMES, Precomputed, as_kernel
 from ..landmarks import Landmarks
 from ..preimage import as_preimage
 from ..tiles import map_rows
@@ -97,7 +97,8 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             The coordinates along the principal axes.
         """
         check_is_fitted(self)
-        return self.subspace_.project(self._rows(X))
+        X = self._rows(X)
+        return self._finite(self.subspace_.project(X), X)
 
     def inverse_transform(self, Y):
         """Return rows whose images are near φ̄ + Uy: the pre-images of coordinates.
@@ -125,7 +126,8 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         Large values tell rows that are unlike the training data (Hoffmann 2007; Zhou eq. 13).
         """
         check_is_fitted(self)
-        return self.subspace_.split(self._rows(X))[1]
+        X = self._rows(X)
+        return self._finite(self.subspace_.split(X)[1], X)
 
     def score(self, X, y=None):
         """Return −mean r² / total variance: 0 is perfect, about −1 is no better than the mean.
@@ -133,7 +135,8 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         It serves to choose ``n_components`` at one kernel. It cannot choose the kernel: γ → 0 makes all rows equal in
         feature space, and always wins.
         """
-        return -float(np.mean(self.reconstruction_error(X))) / self.total_variance_
+        error = float(np.mean(self.reconstruction_error(X)))
+        return -error / self.total_variance_ if self.total_variance_ > 0 else -error
 
     @property
     def _keeps_rows(self):
@@ -142,6 +145,12 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
 
     def _rows(self, X):
         return _checks.check_rows(self, X, self.kernel_)
+
+    def _finite(self, values, X):
+        """The values, or the word that the kernel overflows on these rows."""
+        if not np.all(np.isfinite(values)):
+            _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
+        return values
 
     def _preimages(self):
         """The bound pre-image method; made at its first use, because some have to be trained."""
@@ -194,14 +203,21 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             self.kernel = as_kernel(self.kernel)
         return super().set_params(**params)
 
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_nearest", None)  # made again when it is needed: it holds functions
+        return state
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "subspace_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        if isinstance(self.kernel, str) and self.kernel not in NAMES:
+            return tags  # fit will say so
         kernel = as_kernel(self.kernel)
         tags.input_tags.sparse = kernel.sparse
         tags.input_tags.pairwise = isinstance(kernel, Precomputed)
         tags.input_tags.positive_only = kernel.nonnegative
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

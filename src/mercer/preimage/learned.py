@@ -27,7 +27,7 @@ class Learned:
         along = subspace.axes(subspace.Z)  # ⟨φ(zᵢ), U⟩, which also turns coefficients into coordinates
         Y = along - subspace.offset
         rows = self._rows(subspace)
-        kernel = RBF(gamma=1 / max(Y.var(axis=0).sum(), np.finfo(float).tiny)) if self.kernel is None else self.kernel
+        kernel = RBF(gamma=1 / (Y.var(axis=0).sum() or 1.0)) if self.kernel is None else self.kernel
         mean = rows.mean(axis=0) if self.kernel is None else 0.0
         coefficients = ridge(kernel, Y, rows - mean, self.alpha)
         learned = Expansion(kernel, Y, coefficients)

@@ -118,7 +118,7 @@ def principal_subspace(
         axes=Expansion(kernel, X, B),
         mean=Expansion(kernel, X, A.S[:, :1].astype(A.dtype)),
         variances=pairs.values,
-        total_variance=float(A.diag().sum()),
+        total_variance=float(A.diag().sum()) if len(pairs.values) else 0.0,  # else it is all rounding
         offset=offset,
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
@@ -144,7 +144,7 @@ def landmark_subspace(moments, q=None, center=True, solver=None):
         axes=Expansion(basis.kernel, basis.Z, (basis.R @ W).astype(dtype)),
         mean=Expansion(basis.kernel, basis.Z, (basis.R @ f_mean)[:, None].astype(dtype)),
         variances=pairs.values,
-        total_variance=float(total),
+        total_variance=float(total) if len(pairs.values) else 0.0,
         offset=(W.T @ f_mean).astype(dtype),
         mean_sqnorm=float(f_mean @ f_mean),
         report=replace(
