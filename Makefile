@@ -14,6 +14,8 @@ SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_native.c)
 BIN = .venv/bin
 SAY_IF_NO_C = ls src/mercer/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
+# Workers share the cores: a BLAS with threads of its own in each would wait for itself.
+test test-oldest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo test test-oldest lint bench bench-full clean

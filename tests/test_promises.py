@@ -599,9 +599,10 @@ def test_the_driver_with_a_32_bit_workspace_is_not_used_for_many_rows(n, monkeyp
     assert ritz.vectors.shape == (n, 2)
 
 
-def test_an_exact_request_that_cannot_fit_is_refused_before_it_is_made(X, monkeypatch):
+def test_an_exact_request_that_cannot_fit_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(eigen, "available_bytes", lambda: 1e5)
-    refused(KernelPCA(2, solver="exact"), X, "60 × 60.*GB are free.*'davidson'.*'landmarks'", MemoryError)
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    refused(KernelPCA(2, solver="exact"), X, "300 × 300.*GB are free.*'davidson'.*'landmarks'", MemoryError)
     KernelPCA(2, solver="davidson").fit(X)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .landmarks import rpcholesky
-from .ritz import orthonormal, rayleigh_ritz
+from .ritz import norms, orthonormal, rayleigh_ritz
 from .tiles import map_rows, sum_rows
 
 EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
@@ -88,7 +88,7 @@ class Factor:
         """(GGᵀ − θI)⁻¹r = U((S − θ)⁻¹ + θ⁻¹)Uᵀr − r/θ for some residuals r, with U = GWS^{−½}."""
         theta = np.maximum(ritz.values[open_], np.finfo(float).tiny)
         R = ritz.images[:, open_] - ritz.vectors[:, open_] * theta.astype(ritz.vectors.dtype)
-        R = (R / np.maximum(np.linalg.norm(R, axis=0), np.finfo(R.dtype).tiny)).astype(self.F.dtype)
+        R = (R / np.maximum(norms(R), np.finfo(float).tiny)).astype(self.F.dtype)
         gap = self.S[:, None] - theta
         gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
         U = self.W / np.sqrt(self.S)

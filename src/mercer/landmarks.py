@@ -128,6 +128,7 @@ class LandmarkBasis:
     Z: Any
     R: np.ndarray
     condition: float
+    given: Any  # all landmarks, also those that add nothing: they decide the signs
 
     @classmethod
     def of(cls, kernel, Z):
@@ -137,7 +138,7 @@ class LandmarkBasis:
         kept = order[:rank] - 1
         L = np.tril(L[:rank, :rank])
         R = scipy.linalg.solve_triangular(L, np.eye(rank), lower=True).T
-        return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0)
+        return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0, Z)
 
     @property
     def dtype(self):

@@ -20,7 +20,7 @@ class Ritz:
     def residuals(self):
         """‖Av − λv‖ for each pair, relative to the largest |λ|."""
         scale = np.abs(self.values).max(initial=np.finfo(float).tiny)
-        return np.linalg.norm(self.images - self.vectors * self.values.astype(self.vectors.dtype), axis=0) / scale
+        return norms(self.images - self.vectors * self.values.astype(self.vectors.dtype)) / scale
 
 
 def rayleigh_ritz(basis, images, q, passes):
@@ -33,12 +33,17 @@ def rayleigh_ritz(basis, images, q, passes):
 
 def orthonormal(block, basis):
     """An orthonormal basis of what the block adds to the span of ``basis``: fewer columns where it adds less."""
-    norms = np.linalg.norm(block, axis=0)
+    lengths = norms(block)
     tiny = 100 * np.finfo(block.dtype).eps  # a column that loses all but this share of its length lay inside
-    block = block[:, norms > 0] / norms[norms > 0]
+    block = block[:, lengths > 0] / lengths[lengths > 0].astype(block.dtype)
     for _ in range(2):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
         block = block - basis @ (basis.T @ block)
         Q, R, _ = scipy.linalg.qr(block, mode="economic", pivoting=True, check_finite=False)
         block = Q[:, np.abs(R.diagonal()) > tiny]
         tiny = 0.5
     return block
+
+
+def norms(block):
+    """Lengths of columns, in float64: the squares of float32 numbers under- and overflow."""
+    return np.linalg.norm(block.astype(float, copy=False), axis=0)

@@ -4,7 +4,7 @@ Large work is one of three sentences: stack ``f(tile)`` (:func:`map_rows`), add 
 multiply by a symmetric matrix whose tiles are made on the way (:func:`symmetric_rows`).
 
 A tile's height follows from scikit-learn's ``working_memory``, which all threads share, and from the processor's
-cache. Tile i goes to thread i mod T and results are added in that order, so that a repeated run gives the same bits.
+cache. Tiles go to lanes in turn and lanes are added in order: however many threads share them, the bits are the same.
 """
 
 import os
@@ -24,6 +24,7 @@ CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
 TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
 BYTES = 8
+LANES = 8  # sums that are kept apart, however many threads there are
 PASS = "pass over the kernel matrix"
 MANY = 100  # tiles of rows: a pass that is worth watching
 POLL_SECONDS = 0.05
@@ -60,7 +61,7 @@ def sum_rows(f, *arrays, width):
 
 def sum_shares(f, entries):
     """Add ``f(i, s)`` for i < s: work that divides itself into s equal shares, each short enough to be interrupted."""
-    shares = max(_blas.threads() if entries > CACHE_ENTRIES else 1, int(entries / SHARE_ENTRIES))
+    shares = max(LANES if entries > CACHE_ENTRIES else 1, int(entries / SHARE_ENTRIES))
 
     def work(stripe):
         return reduce(iadd, (f(i, shares) for i in stripe))
@@ -139,40 +140,52 @@ def threads():
 
 
 def in_threads(work, items, name=None):
-    """``[work(items[0::T]), …, work(items[T-1::T])]``, each on a thread of its own, BLAS held to one thread.
+    """``[work(lane), …]`` for each lane of the items, BLAS held to one thread; lane l has the items l, l + L, l + 2L, …
 
-    An exception in one stripe, Ctrl-C in the first among them, ends the others at their next item. Work with a name
-    is long enough to be watched.
+    The threads share the lanes, and L does not depend on how many threads there are (up to L of them): neither do
+    the results. An exception in one thread, Ctrl-C in the first among them, ends the others at their next item. Work
+    with a name is long enough to be watched.
     """
     with _blas as limit:
-        count = min(limit, len(items))
-        stop = threading.Event()
+        lanes = min(len(items), max(LANES, limit))
+        count = min(limit, lanes)
+        stop, failures = threading.Event(), []
 
-        def stripe(first):
-            mine = items[first::count]
-            reports = _watcher.get()(name, len(mine)) if first == 0 and name else iter(())
-            next(reports, None)
-            for item in mine:
+        def lane(first, reports):
+            for item in items[first::lanes]:
                 if stop.is_set():
                     raise RuntimeError("stopped by an error in another thread")
                 yield item
                 next(reports, None)
 
-        def run(first):
+        def run(thread):
+            mine = range(thread, lanes, count)
+            reports = iter(())
+            if thread == 0 and name:
+                reports = _watcher.get()(name, sum(len(items[first::lanes]) for first in mine))
+                next(reports, None)
             outside, _inside.flag = not getattr(_inside, "flag", False), True
             try:
-                return work(stripe(first))
-            except BaseException:
+                return [work(lane(first, reports)) for first in mine]
+            except BaseException as failure:
+                failures.append(failure)
                 stop.set()
                 raise
             finally:
                 _inside.flag = not outside
 
         if count == 1:
-            return [work(stripe(0))]
+            return run(0)
         with ThreadPoolExecutor(count - 1) as pool:
-            others = [pool.submit(run, first) for first in range(1, count)]
-            return [run(0), *(other.result() for other in others)]
+            others = [pool.submit(run, thread) for thread in range(1, count)]
+            try:
+                results = [run(0), *(other.result() for other in others)]
+            except BaseException:
+                stop.set()
+                if failures:
+                    raise failures[0] from None  # not the word of those that it stopped
+                raise
+        return [results[first % count][first // count] for first in range(lanes)]
 
 
 @contextmanager

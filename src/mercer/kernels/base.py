@@ -135,12 +135,14 @@ class Radial(Profile):
     def onto(self, Z):
         kernel = self.ready(Z.shape[1])
         tile = native.tile(kernel, kernel.scaled(Z)) or _radial_tile(kernel, kernel.scaled(Z))
-        return lambda x: tile(kernel.scaled(x))
+        return lambda x: tile(kernel.scaled(as_rows_of(Z, x)))
 
     def product(self, Z, B):
         kernel = self.ready(Z.shape[1])
         fused = native.product(kernel, kernel.scaled(Z), B)
-        return super().product(Z, B) if fused is None else (lambda x: fused(kernel.scaled(x)), sum(B.shape[1:], 1))
+        if fused is None:
+            return super().product(Z, B)
+        return lambda x: fused(kernel.scaled(as_rows_of(Z, x))), sum(B.shape[1:], 1)
 
     def symmetric(self, X):
         kernel = self.ready(X.shape[1])
@@ -191,6 +193,11 @@ class _Identity:
     @staticmethod
     def profile(t):
         return t
+
+
+def as_rows_of(Z, x):
+    """Sparse rows made dense beside dense ones."""
+    return x.toarray() if issparse(x) and not issparse(Z) else x
 
 
 class Projective(Profile):

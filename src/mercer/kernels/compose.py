@@ -27,6 +27,14 @@ class _Composed(Kernel):
         return all(part.sparse for part in self.parts)
 
     @property
+    def nonnegative(self):  # type: ignore[override]
+        return any(part.nonnegative for part in self.parts)
+
+    @property
+    def stationary(self):  # type: ignore[override]
+        return all(part.stationary for part in self.parts)
+
+    @property
     def definite(self):  # type: ignore[override]
         return all(part.definite for part in self.parts)
 

@@ -12,8 +12,16 @@ from .base import Kernel
 DIAGONAL_ROWS = 64  # rows whose small Gram matrix is made to read its diagonal
 
 
+class _Given(Kernel):
+    """k given by a function of two sets of rows, whose diagonal is read off small matrices."""
+
+    def diag(self, X):
+        tiles = (X[i : i + DIAGONAL_ROWS] for i in range(0, X.shape[0], DIAGONAL_ROWS))
+        return np.concatenate([self(tile, tile).diagonal() for tile in tiles])
+
+
 @dataclass(eq=False, repr=False)
-class FromFunction(Kernel):
+class FromFunction(_Given):
     """k given by a vectorised function f(X, Y) → (n, m)."""
 
     f: Callable
@@ -23,11 +31,7 @@ class FromFunction(Kernel):
         return f"FromFunction({getattr(self.f, '__name__', type(self.f).__name__)})"
 
     def onto(self, Z):
-        return lambda x: self._checked(self.f(x, Z), (x.shape[0], Z.shape[0]))
-
-    def diag(self, X):
-        tiles = (X[i : i + DIAGONAL_ROWS] for i in range(0, X.shape[0], DIAGONAL_ROWS))
-        return np.concatenate([self(tile, tile).diagonal() for tile in tiles])
+        return lambda x: self._checked(self.f(x, Z), (x.shape[0], Z.shape[0])).astype(x.dtype, copy=False)
 
     def _checked(self, K, shape):
         K = np.asarray(K)
@@ -43,16 +47,13 @@ class FromFunction(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcess(Kernel):
-    """A kernel of ``sklearn.gaussian_process.kernels``."""
+class GaussianProcess(_Given):
+    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which is on the diagonal alone, counts as none."""
 
     kernel: Any
 
     def onto(self, Z):
-        return lambda x: self.kernel(x, Z)
-
-    def diag(self, X):
-        return self.kernel.diag(X)
+        return lambda x: self.kernel(x, Z).astype(x.dtype, copy=False)
 
 
 class Precomputed(Kernel):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
 
-from .base import Projective
+from .base import Projective, as_rows_of
 
 
 @dataclass(eq=False, repr=False)
@@ -27,10 +27,10 @@ class Linear(Projective):
         if self.origin is None:
             return super().onto(Z)
         centred = self._about_origin(Z)
-        return lambda x: self._about_origin(x) @ centred.T
+        return lambda x: self._about_origin(as_rows_of(Z, x)) @ centred.T
 
     def diag(self, X):
-        return super().diag(self._about_origin(X))
+        return super().diag(self._about_origin(X.toarray() if issparse(X) and self.origin is not None else X))
 
     def profile(self, t):
         return t

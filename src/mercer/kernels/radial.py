@@ -34,7 +34,7 @@ class RBF(Radial):
         return exp_into(t)
 
     def slope(self, t):
-        return -self.gamma * self.profile(t)
+        return -self.gamma * self.profile(np.array(t))
 
     def inverse(self, v):
         return -np.log(v) / self.gamma
@@ -153,7 +153,7 @@ class _Distance(Profile):
         return exp_into(t)
 
     def slope(self, t):
-        return -self.gamma * self.profile(t)
+        return -self.gamma * self.profile(np.array(t))
 
     def inverse(self, v):
         """Return the t at which the profile is v, 0 < v ≤ 1."""

@@ -134,9 +134,9 @@ def landmark_subspace(moments, q=None, center=True, solver=None):
     basis = moments.basis
     f_mean = moments.first / moments.count if center else np.zeros_like(moments.first)
     C = moments.second / moments.count - np.outer(f_mean, f_mean)
-    pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: f_mean @ f_mean)
-    coordinates = basis(basis.Z)
-    W = pairs.vectors * signs((coordinates - f_mean) @ pairs.vectors, points=basis.Z)
+    rows = max(1.0, moments.count / len(f_mean)) if len(f_mean) else 1.0  # the sums that were rounded were over rows
+    pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: rows * (f_mean @ f_mean))
+    W = pairs.vectors * signs((basis(basis.given) - f_mean) @ pairs.vectors, points=basis.given)
     total = (moments.diagonal / moments.count) - f_mean @ f_mean
     outside = max(moments.diagonal - np.trace(moments.second), 0.0) / moments.count
     dtype = basis.dtype
