@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from .landmarks import rpcholesky
-from .ritz import norms, orthonormal, rayleigh_ritz
+from .ritz import norms, orthonormal, polished, projection, rayleigh_ritz
 from .tiles import map_rows, sum_rows
 
 EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
-RANK = 500
-MOST_BLOCKS = 8  # of the first one's width in the basis, before it starts again from its Ritz vectors
+RANK = (60, 600)  # of the factor, at least and at most: n/30 between them, and 4 for each component
+MOST_BLOCKS = 8  # of the first one's width in the basis, before it starts again from its Ritz vectors …
+ROOM = 2 * 10**6  # … or as many as have these entries, where there are few rows
 NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
 COARSE = 1e-4  # residual at which single precision has done its part
 
@@ -22,7 +23,7 @@ class Davidson:
 
     A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
     them a hundredfold and more. The first passes are in single precision; what they find is then corrected in full.
-    ``rank`` is that of the factor, None for a few hundred.
+    ``rank`` is that of the factor, None for a few hundred (:func:`rank_for`).
     """
 
     tol: float = 1e-6
@@ -33,32 +34,40 @@ class Davidson:
         """Ritz pairs of A."""
         n, coarse = A.shape[0], A.coarse()
         width = min(n, q + max(EXTRA, q // 5))
-        factor = Factor.of(coarse, min(n, self.rank or max(RANK, 4 * q)), rng)
+        factor = Factor.of(coarse, self.rank or rank_for(n, q), rng)
         basis = factor.leading(width, rng)
         if coarse is A:
             return self._iterate(A, q, factor, basis, 0)
         ritz = self._iterate(coarse, q, factor, basis, 0, COARSE)
-        new = orthonormal(factor.corrections(ritz, slice(-q, None)).astype(A.dtype), ritz.vectors.astype(A.dtype))
-        basis = np.linalg.qr(np.hstack([ritz.vectors.astype(A.dtype), new]))[0]
-        return self._iterate(A, q, factor, basis, ritz.passes)
+        basis = polished(ritz.vectors.astype(A.dtype))
+        new = orthonormal(factor.corrections(ritz, slice(-q, None)).astype(A.dtype), basis)
+        return self._iterate(A, q, factor, np.hstack([basis, new]), ritz.passes)
 
     def _iterate(self, A, q, factor, basis, passes, tol=None):
         """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
         n, width, tol = A.shape[0], basis.shape[1], tol or self.tol
         images, passes = A @ basis, passes + 1
+        S = projection(basis, images)
         while True:
-            ritz = rayleigh_ritz(basis, images, width, passes)
+            ritz = rayleigh_ritz(basis, images, width, passes, S)
             wanted = np.arange(len(ritz.values))[-q:]
             open_ = wanted[ritz.residuals[wanted] > tol]
             if len(open_) == 0 or passes >= self.max_passes:
                 return ritz
-            if basis.shape[1] + len(open_) > min(n, MOST_BLOCKS * width):
-                basis, images = ritz.vectors, ritz.images
+            if basis.shape[1] + len(open_) > min(n, max(MOST_BLOCKS * width, ROOM // n)):
+                basis, images, S = ritz.vectors, ritz.images, np.diag(ritz.values)
             new = orthonormal(factor.corrections(ritz, open_).astype(A.dtype), basis)
             if new.shape[1] == 0:
                 return ritz
-            basis, images = np.hstack([basis, new]), np.hstack([images, A @ new])
-            passes += 1
+            A_new = A @ new
+            across = projection(basis, A_new)
+            S = np.block([[S, across], [across.T, projection(new, A_new)]])
+            basis, images, passes = np.hstack([basis, new]), np.hstack([images, A_new]), passes + 1
+
+
+def rank_for(n, q):
+    """The rank of the factor that balances its own cost against the passes it saves, as measured."""
+    return min(n, max(RANK[0], min(RANK[1], n // 30), 4 * q))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from .ritz import Ritz, orthonormal, rayleigh_ritz
 from .tiles import available_bytes, budget_bytes, interruptible, single_blas
 
 EPS = np.finfo(float).eps
-SMALL = 1_500  # rows: below it, LAPACK on the stored matrix is at least as fast as anything
+SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
+FEW, SOME, MANY = 1_200, 3_000, 30  # rows and components where Lanczos on the stored matrix was fastest
 TINY = 200  # rows: no iteration saves anything
 LARGE = 100_000  # rows: above it, a pass over all pairs takes longer than people wait
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
@@ -100,8 +101,10 @@ def choose(solver, n, q):
     """Return the solver that a name stands for; ``"auto"`` by this table.
 
     ==============================  ============================================
-    few rows (n ≤ 1500)             ``Exact``: LAPACK on the stored matrix
+    very few rows (n ≤ 200)         ``Exact``: LAPACK on the stored matrix
     many components (q > n/5)       ``Exact``: no iteration saves anything
+    few rows (n ≤ 1200; n ≤ 3000    ``Lanczos`` on the stored matrix
+    with q ≥ 30)
     up to 100 000 rows              ``Davidson``, no matrix stored
     more                            ``Landmarks``: one pass, error reported
     ==============================  ============================================
@@ -109,8 +112,10 @@ def choose(solver, n, q):
     if not isinstance(solver, str):
         return solver
     if solver == "auto":
-        if n <= SMALL or q is None or 5 * q > n:
+        if n <= TINY or q is None or 5 * q > n:
             return Exact()
+        if n <= FEW or (n <= SOME and q >= MANY):
+            return Lanczos(tol=Davidson().tol)
         return Davidson() if n <= LARGE else Landmarks()
     if solver in NAMES:
         return NAMES[solver]()
@@ -197,22 +202,26 @@ class Lanczos:
         if 2 * q >= n:
             return Exact()(A, q)  # a Krylov space that large is the whole space
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
-        products = 0
-
-        def matvec(v):
-            nonlocal products
-            products += 1
-            return (A @ v.reshape(n, 1))[:, 0]
-
-        operator = LinearOperator((n, n), matvec=matvec, dtype=A.dtype)
+        operator, products = _counted(A)
         start = rng.uniform(-1, 1, n).astype(A.dtype)
         _, vectors = eigsh(operator, q, which="LA", tol=self.tol, maxiter=self.max_iter, v0=start)
-        return _repaired(A, vectors.astype(A.dtype), q, rng, products)
+        return _repaired(A, vectors.astype(A.dtype), q, rng, len(products))
+
+
+def _counted(A):
+    """A as SciPy sees operators, and a list that grows with every product."""
+    products: list = []
+    symv = scipy.linalg.get_blas_funcs("symv", dtype=A.dtype)  # reads half the matrix, which is all the cost
+
+    def matvec(v):
+        products.append(1)
+        return symv(1, A.K.T, v, lower=1) if isinstance(A, Dense) else (A @ v.reshape(-1, 1))[:, 0]
+
+    return LinearOperator(A.shape, matvec=matvec, dtype=A.dtype), products
 
 
 def _repaired(A, V, q, rng, passes):
     """Rayleigh–Ritz on what was found and on a random block outside it, sent twice through A."""
-    V = np.linalg.qr(V)[0]
     AV = A @ V
     probe = orthonormal(rng.standard_normal((len(V), PROBES)).astype(V.dtype), V)
     probe = orthonormal(A @ probe, V)
@@ -266,7 +275,7 @@ def _both_ends(A, upper):
     """All eigenvalues of a small matrix; of a large one those above, and roughly the lowest."""
     if A.shape[0] <= SMALL:
         return np.linalg.eigvalsh(A.dense())
-    operator = LinearOperator(A.shape, matvec=lambda v: (A @ v.reshape(-1, 1))[:, 0], dtype=A.dtype)
+    operator, _ = _counted(A)
     start = np.cos(np.arange(A.shape[0])).astype(A.dtype)  # any vector that no eigenvector is orthogonal to
     try:
         lowest = eigsh(operator, 1, which="SA", tol=0.01, v0=start, return_eigenvectors=False)

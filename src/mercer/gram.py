@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .kernels import Kernel
-from .tiles import keeps, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
+from .tiles import for_rows, keeps, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 
 DEAR_COLUMNS = 64  # above it a tile costs more to make than to read
 
@@ -228,16 +228,17 @@ class Covariance:
 
     def dense(self):
         """K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ between √w and √w, in the one array that K takes."""
-        A = self.gram.dense()
-        if self.centred:
-            KS = A @ self.S
-            SKS = self.S.T @ KS
-            KSG = KS if SKS.size == 1 else KS[:, self.groups]
-            A -= KSG
-            A -= KSG.T
-            A += SKS if SKS.size == 1 else SKS[np.ix_(self.groups, self.groups)]
-            self.KS = KS
-        root = self.root.astype(float)
-        A *= root
-        A *= root.T
+        A, G = self.gram.dense(), self.G.astype(float)
+        KS = self.KS = A @ self.S
+        SKS, root = self.S.T @ KS, self.root.astype(float)
+
+        def centre(rows):
+            """One tile of rows after the other, while it is in the cache."""
+            tile = A[rows]
+            tile -= KS[rows] @ G.T if len(SKS) > 1 else KS[rows]
+            tile += (G[rows] @ SKS) @ G.T - G[rows] @ KS.T if len(SKS) > 1 else SKS - KS.T
+            tile *= root[rows]
+            tile *= root.T
+
+        for_rows(centre, *self.shape)
         return A

@@ -54,13 +54,13 @@ def _eliminated(columns, F, F_new, L):
 def _rejection_cholesky(H, before, rng, floor):
     """Walk through the candidates: accept i with probability (what is left of it) / (what was), then eliminate it."""
     accepted: list[int] = []
-    L = np.zeros_like(H)
+    L, left, bars = np.zeros_like(H), H.diagonal().copy(), np.maximum(floor, rng.uniform(size=len(H)) * before)
     for i in range(len(H)):
-        if H[i, i] > max(floor, rng.uniform() * before[i]):
-            column = H[:, i] / np.sqrt(H[i, i])
-            L[:, len(accepted)] = column
+        if left[i] > bars[i]:
+            k = len(accepted)
+            L[:, k] = (H[:, i] - L[:, :k] @ L[i, :k]) / np.sqrt(left[i])
+            left -= L[:, k] ** 2
             accepted.append(i)
-            H = H - np.outer(column, column)
     return np.array(accepted, int), np.tril(L[accepted, : len(accepted)])
 
 

@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from .davidson import EXTRA, RANK
+from .davidson import EXTRA, rank_for
 from .eigen import EXACT_ARRAYS, choose
 from .kernels import as_kernel
 from .tiles import available_bytes, threads
@@ -59,7 +59,7 @@ def plan(n, d, q=10, *, kernel="rbf", dtype=np.float64, m=None):
     m = min(n, max(500, 10 * q) if m is None else m)
     entry, flop = _rates(as_kernel(kernel), d, dtype)
     width, size = q + max(EXTRA, q // 5), np.dtype(dtype).itemsize
-    rank = min(n, max(RANK, 4 * q))
+    rank = rank_for(n, q)
     one_pass = n**2 / 2 * (entry + 4 * width * flop)
     model = size * n * (d + q)
     table = {

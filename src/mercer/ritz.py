@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+
+EPS = np.finfo(float).eps
+INSIDE = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,25 +25,39 @@ class Ritz:
         return norms(self.images - self.vectors * self.values.astype(self.vectors.dtype)) / scale
 
 
-def rayleigh_ritz(basis, images, q, passes):
-    """The q largest Ritz pairs of A in the span of an orthonormal basis, of which images = A @ basis are known."""
-    S = basis.T.astype(float) @ images.astype(float)
+def rayleigh_ritz(basis, images, q, passes, S=None):
+    """The q largest Ritz pairs of A in the span of an orthonormal basis, of which images = A @ basis are known.
+
+    ``S`` = basisᵀ A basis, where it is known too.
+    """
+    S = projection(basis, images) if S is None else S
     values, W = np.linalg.eigh((S + S.T) / 2)
     W = W[:, -q:].astype(basis.dtype)
     return Ritz(values[-q:], basis @ W, images @ W, passes)
 
 
+def projection(basis, images):
+    """basisᵀ images, in float64."""
+    return basis.T.astype(float, copy=False) @ images.astype(float, copy=False)
+
+
 def orthonormal(block, basis):
     """An orthonormal basis of what the block adds to the span of ``basis``: fewer columns where it adds less."""
     lengths = norms(block)
-    tiny = 100 * np.finfo(block.dtype).eps  # a column that loses all but this share of its length lay inside
     block = block[:, lengths > 0] / lengths[lengths > 0].astype(block.dtype)
-    for _ in range(2):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
+    share = INSIDE * np.finfo(block.dtype).eps  # a direction that loses all but this share of its length lay inside
+    for least in (share, 0.5):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
         block = block - basis @ (basis.T @ block)
-        Q, R, _ = scipy.linalg.qr(block, mode="economic", pivoting=True, check_finite=False)
-        block = Q[:, np.abs(R.diagonal()) > tiny]
-        tiny = 0.5
-    return block
+        squares, W = np.linalg.eigh(projection(block, block))
+        kept = squares > max(least, EPS**0.5) ** 2  # squares that are smaller are all rounding
+        block = block @ (W[:, kept] / np.sqrt(squares[kept])).astype(block.dtype)
+    return polished(block)
+
+
+def polished(block):
+    """Nearly orthonormal columns made orthonormal: B L⁻ᵀ of BᵀB = LLᵀ."""
+    L = np.linalg.cholesky(projection(block, block))
+    return block @ np.linalg.inv(L).T.astype(block.dtype)
 
 
 def norms(block):

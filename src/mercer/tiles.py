@@ -22,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
+SMALL_SIDE = 128  # of square tiles where there are few rows: their upper half is then little more than a half
 TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
 BYTES = 8
 LANES = 8  # sums that are kept apart, however many threads there are
@@ -41,20 +42,30 @@ def map_rows(f, *arrays, width):
     out = np.empty((n, *first.shape[1:]), first.dtype)
     out[tiles[0]] = first
 
-    def work(stripe):
-        for tile in stripe:
+    def work(lane):
+        for tile in lane:
             out[tile] = f(*(a[tile] for a in arrays))
 
     in_threads(work, tiles[1:])
     return out
 
 
+def for_rows(f, n, width):
+    """Call ``f(rows)`` for slices of rows of a matrix of n rows, which it changes."""
+
+    def work(lane):
+        for rows in lane:
+            f(rows)
+
+    in_threads(work, row_tiles(n, width))
+
+
 def sum_rows(f, *arrays, width):
     """Add ``f(tile, …)``, a new array for each tile, over tiles of rows."""
     tiles = row_tiles(arrays[0].shape[0], width)
 
-    def work(stripe):
-        return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in stripe))
+    def work(lane):
+        return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in lane))
 
     return reduce(iadd, in_threads(work, tiles, "rows" if len(tiles) > MANY else None))
 
@@ -63,8 +74,8 @@ def sum_shares(f, entries):
     """Add ``f(i, s)`` for i < s: work that divides itself into s equal shares, each short enough to be interrupted."""
     shares = max(LANES if entries > CACHE_ENTRIES else 1, int(entries / SHARE_ENTRIES))
 
-    def work(stripe):
-        return reduce(iadd, (f(i, shares) for i in stripe))
+    def work(lane):
+        return reduce(iadd, (f(i, shares) for i in lane))
 
     return reduce(iadd, in_threads(work, range(shares), PASS))
 
@@ -75,9 +86,9 @@ def symmetric_rows(f, X, V, kept=None):
     ``kept``, a dictionary, holds them from one product to the next.
     """
 
-    def work(stripe):
+    def work(lane):
         out = np.zeros_like(V)
-        for i, j in stripe:
+        for i, j in lane:
             tile = f(X[i], X[j]) if kept is None else kept.get((i.start, j.start))
             if tile is None:
                 tile = kept[i.start, j.start] = f(X[i], X[j])
@@ -98,8 +109,8 @@ def symmetric_matrix(f, X, dtype):
     """The symmetric matrix whose tiles are ``f(x, y)``: those above the diagonal are made, and mirrored."""
     K = np.empty((X.shape[0], X.shape[0]), dtype)
 
-    def work(stripe):
-        for i, j in stripe:
+    def work(lane):
+        for i, j in lane:
             K[i, j] = f(X[i], X[j])
             if i != j:
                 K[j, i] = K[i, j].T
@@ -110,7 +121,7 @@ def symmetric_matrix(f, X, dtype):
 
 def upper_tiles(n):
     """Pairs of slices for square tiles on or above the diagonal of an n × n matrix."""
-    side = max(1, int(min(CACHE_ENTRIES, budget_entries()) ** 0.5))
+    side = max(1, int(min(CACHE_ENTRIES, budget_entries(), max(SMALL_SIDE, n // 4) ** 2) ** 0.5))
     return list(combinations_with_replacement(slices(n, side), 2))
 
 
