@@ -134,13 +134,15 @@ def test_grid_search_in_processes():
 
 
 def test_kept_tiles_give_the_answer_of_tiles_that_are_made_anew():
-    X = np.random.default_rng(0).normal(size=(600, 100))
-    assert Gram(RBF(0.01), X).repeated().kept is not None
-    kept = KernelPCA(5, kernel=RBF(0.01), solver=Davidson(tol=1e-8), random_state=0).fit(X)
+    X = np.random.default_rng(0).normal(size=(600, 100)) / np.sqrt(np.arange(1, 101))
+    gram, solver = Gram(RBF(0.1), X), Davidson(tol=1e-8)
+    assert gram.coarse().kept is not None
+    kept = KernelPCA(5, kernel=RBF(0.1), solver=solver, random_state=0).fit(X)
     with sklearn.config_context(working_memory=0.1):
-        assert Gram(RBF(0.01), X).repeated().kept is None
-        made = KernelPCA(5, kernel=RBF(0.01), solver=Davidson(tol=1e-8), random_state=0).fit(X)
-    np.testing.assert_allclose(kept.explained_variance_, made.explained_variance_, rtol=1e-9)
+        assert gram.coarse().kept is None
+        made = KernelPCA(5, kernel=RBF(0.1), solver=solver, random_state=0).fit(X)
+    np.testing.assert_allclose(kept.explained_variance_, made.explained_variance_, rtol=1e-12)
+    assert kept.solver_.note == made.solver_.note == ""
 
 
 def test_auto_chooses_by_size():

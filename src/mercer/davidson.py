@@ -10,11 +10,12 @@ from .ritz import norms, orthonormal, polished, projection, rayleigh_ritz
 from .tiles import map_rows, sum_rows
 
 EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
-RANK = (60, 600)  # of the factor, at least and at most: n/30 between them, and 4 for each component
+RANK = (60, 300)  # of the factor, at least and at most: n/30 between them, and 4 for each component
 MOST_BLOCKS = 8  # of the first one's width in the basis, before it starts again from its Ritz vectors …
 ROOM = 2 * 10**6  # … or as many as have these entries, where there are few rows
 NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
-COARSE = 1e-4  # residual at which single precision has done its part
+COARSE = 3e-5  # residual at which single precision has done its part …
+FLOOR = 3e-6  # … and where its products cost little, because the tiles are kept
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Davidson:
         basis = factor.leading(width, rng)
         if coarse is A:
             return self._iterate(A, q, factor, basis, 0)
-        ritz = self._iterate(coarse, q, factor, basis, 0, COARSE)
-        basis = polished(ritz.vectors.astype(A.dtype))
+        kept = getattr(coarse.gram, "kept", None) is not None
+        ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if kept else COARSE)
+        basis = polished(ritz.vectors[:, -q:].astype(A.dtype))
         new = orthonormal(factor.corrections(ritz, slice(-q, None)).astype(A.dtype), basis)
         return self._iterate(A, q, factor, np.hstack([basis, new]), ritz.passes)
 
@@ -72,20 +74,26 @@ def rank_for(n, q):
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A ≈ GGᵀ, G = JᵀF of K ≈ FFᵀ, which is never formed: J acts on thin matrices. GᵀG = WSWᵀ."""
+    """A ≈ GGᵀ + τI, G = JᵀF of K ≈ FFᵀ, which is never formed: J acts on thin matrices. GᵀG = WSWᵀ.
+
+    τ spreads the trace that the factor leaves over all directions: much of it where every row has a part of its own.
+    """
 
     A: Any
     F: np.ndarray
     S: np.ndarray
     W: np.ndarray
+    tau: float
 
     @classmethod
     def of(cls, A, rank, rng):
         """The factor from a pivoted Cholesky of the matrix that A is centred from."""
         F = rpcholesky(A.gram, rank, rng)[0]
-        S, W = np.linalg.eigh(A.congruence(F))
+        S, W = np.linalg.eigh(A.congruence(F).astype(F.dtype))
         kept = len(S) * np.finfo(F.dtype).eps * S.max(initial=0.0) < S
-        return cls(A, F, S[kept][::-1], W[:, kept][:, ::-1])
+        left = A.gram.diag() - np.einsum("ij,ij->i", F, F)
+        tau = max(float(np.mean(np.square(A.root[:, 0]) * left)), 0.0)
+        return cls(A, F, S[kept][::-1].astype(float), W[:, kept][:, ::-1].astype(float), tau)
 
     def leading(self, width, rng):
         """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
@@ -94,10 +102,11 @@ class Factor:
         return np.hstack([basis, orthonormal(missing, basis)])
 
     def corrections(self, ritz, open_):
-        """(GGᵀ − θI)⁻¹r = U((S − θ)⁻¹ + θ⁻¹)Uᵀr − r/θ for some residuals r, with U = GWS^{−½}."""
+        """(GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ for some residuals r, times σ = θ − τ; U = GWS^{−½}."""
         theta = np.maximum(ritz.values[open_], np.finfo(float).tiny)
         R = ritz.images[:, open_] - ritz.vectors[:, open_] * theta.astype(ritz.vectors.dtype)
         R = (R / np.maximum(norms(R), np.finfo(float).tiny)).astype(self.F.dtype)
+        theta = np.maximum(theta - self.tau, NEARNESS * theta)
         gap = self.S[:, None] - theta
         gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
         U = self.W / np.sqrt(self.S)

@@ -37,9 +37,16 @@ class Operator(Protocol):
 class _Uncentred:
     """An operator that is not centred from another one: J is the identity."""
 
+    shape: Any
+    dtype: Any
+
     @property
     def gram(self):
         return self
+
+    @property
+    def root(self):
+        return np.ones((self.shape[0], 1), self.dtype)
 
     def J(self, V):
         return V
@@ -89,13 +96,17 @@ class Gram(_Uncentred):
         return self.kernel(self.X[index], self.X[index])
 
     def repeated(self):
-        """K for many products: with its tiles kept, where they cost more to make than to read and there is room."""
+        """K for many products: with its tiles kept, where they cost more to make than to read and there is room.
+
+        Only in single precision: in double the few products that are needed come after many in single.
+        """
         dear = self.X.shape[1] > DEAR_COLUMNS or self.kernel.symmetric(self.X) is None
-        return replace(self, kept={} if dear and keeps(self.shape[0], self.dtype) else None)
+        room = self.dtype == np.float32 and keeps(self.shape[0], self.dtype)
+        return replace(self, kept={} if dear and room else None)
 
     def coarse(self):
-        """K in single precision, or itself where that costs no less."""
-        if self.dtype == np.float32 or self.kept is not None:
+        """K in single precision."""
+        if self.dtype == np.float32:
             return self
         X = self.X - self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else self.X
         return Gram(self.kernel, X.astype(np.float32)).repeated()

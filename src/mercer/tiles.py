@@ -87,7 +87,7 @@ def symmetric_rows(f, X, V, kept=None):
     """
 
     def work(lane):
-        out = np.zeros_like(V)
+        out = np.zeros(V.shape)  # sums over many tiles, in float64
         for i, j in lane:
             tile = f(X[i], X[j]) if kept is None else kept.get((i.start, j.start))
             if tile is None:
@@ -97,7 +97,7 @@ def symmetric_rows(f, X, V, kept=None):
                 out[j] += tile.T @ V[i]
         return out
 
-    return reduce(iadd, in_threads(work, upper_tiles(X.shape[0]), PASS))
+    return reduce(iadd, in_threads(work, upper_tiles(X.shape[0]), PASS)).astype(V.dtype, copy=False)
 
 
 def keeps(n, dtype):
