@@ -211,10 +211,10 @@ CASES = (
         for n, bar in BARS.items()
     ),
     exact("exact-20000-float32", 20_000, faster(4), dtype="float32"),
-    exact("exact-10000-d256", 10_000, d=256),
-    exact("exact-10000-d256-float32", 10_000, d=256, dtype="float32"),
-    exact("exact-20000-d256", 20_000, faster(5), d=256, full=True),
-    exact("exact-20000-d256-float32", 20_000, faster(3), d=256, dtype="float32", full=True),
+    exact("exact-10000-d256", 10_000, d=256, source="falling"),
+    exact("exact-10000-d256-normal", 10_000, d=256),  # no structure at all: 256 equal directions
+    exact("exact-20000-d256", 20_000, faster(5), d=256, source="falling", full=True),
+    exact("exact-20000-d256-float32", 20_000, faster(3), d=256, dtype="float32", source="falling", full=True),
     exact("exact-10000-q50", 10_000, faster(4), q=50),
     *(few(f"few-{n}-q{q}", n, q, faster(1)) for n in (500, 1000, 2000) for q in (2, 10, 50)),
     *(few(f"few-{n}", n, 10, at_most_slower(1e-3)) for n in (50, 100, 200)),

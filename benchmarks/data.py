@@ -54,6 +54,12 @@ def clusters(n, d):
     return centres[rng.integers(CLUSTERS, size=n)] + SPREAD * rng.standard_normal((n, d))
 
 
+def falling(n, d):
+    """Normal columns of variance 1/j, scaled to d in all: a spectrum that decays, as those of images do."""
+    scale = np.arange(1, d + 1) ** -0.5
+    return np.random.default_rng(SEED).standard_normal((n, d)) * scale * (d / np.sum(scale**2)) ** 0.5
+
+
 def usps(n, d):
     return _some(_read("usps", "X_train"), n).astype(float)
 
@@ -81,5 +87,5 @@ def _some(X, n):
     return X[np.sort(np.random.default_rng(SEED).choice(len(X), min(n, len(X)), replace=False))]
 
 
-DRAWN = {"normal": normal, "clusters": clusters}
+DRAWN = {"normal": normal, "clusters": clusters, "falling": falling}
 SOURCES = DRAWN | {"usps": usps, "mnist": mnist, "covtype": covtype}

@@ -24,6 +24,7 @@ class Kernel(ABC, BaseEstimator):
     sparse = False  # whether rows may come as a sparse matrix
     nonnegative = False  # whether the entries of the rows must not be negative
     stationary = False  # whether k(x, y) depends on x − y alone
+    differentiable = True  # whether it has a gradient
     definite = True  # whether every Gram matrix is positive semi-definite
     __array_ufunc__ = None  # NumPy's numbers leave `number * kernel` to us
 
@@ -47,6 +48,15 @@ class Kernel(ABC, BaseEstimator):
     @abstractmethod
     def diag(self, X):
         """Return k(xᵢ, xᵢ), of shape (n,)."""
+
+    def gradient(self, X, Z, C):
+        """Return Σᵢ C[n, i] ∂k(x, zᵢ)/∂x at each row xₙ of X: (n, d)."""
+        raise TypeError(f"{self!r} has no derivative.")
+
+    def diag_gradient(self, X):
+        """Return ∂k(x, x)/∂x at each row: twice the derivative in the first argument, by symmetry."""
+        one = np.ones((1, 1))
+        return np.vstack([2 * self.gradient(x, x, one) for x in X[:, None, :]])
 
     def bind(self, X, weights=None, center=True):
         """Return a copy with the parameters that depend on data filled in; the kernel itself is not changed."""
@@ -151,6 +161,22 @@ class Radial(Profile):
     def diag(self, X):
         return np.ones(X.shape[0], X.dtype)  # every profile is 1 at t = 0
 
+    def profile_and_slope(self, t):
+        """Return κ(t) and κ′(t)."""
+        return self.profile(t.copy()), self.slope(t)
+
+    def gradient(self, X, Z, C):
+        """2 Σ C κ′(t)(x − z)/ℓ²."""
+        kernel = self.ready(Z.shape[1])
+        x, z = kernel.scaled(X), kernel.scaled(Z)
+        t = sqdist(x, z)
+        D = 2 * C * np.where(t > 0, kernel.slope(np.maximum(t, np.finfo(t.dtype).tiny)), 0)
+        D = D.sum(axis=1, keepdims=True) * x - D @ z
+        return D if kernel.lengthscale is None else D / np.asarray(kernel.lengthscale)
+
+    def diag_gradient(self, X):
+        return np.zeros_like(X)
+
     def scaled(self, X):
         """X in units of the lengthscale."""
         if self.lengthscale is None:
@@ -210,6 +236,10 @@ class Projective(Profile):
 
     def diag(self, X):
         return self.profile(row_norms(X, squared=True))
+
+    def gradient(self, X, Z, C):
+        """Σ C κ′(xᵀz) z."""
+        return (C * self.slope(X @ Z.T)) @ Z
 
 
 def in_float64(X):

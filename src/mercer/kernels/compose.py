@@ -35,6 +35,10 @@ class _Composed(Kernel):
         return all(part.stationary for part in self.parts)
 
     @property
+    def differentiable(self):  # type: ignore[override]
+        return all(part.differentiable for part in self.parts)
+
+    @property
     def definite(self):  # type: ignore[override]
         return all(part.definite for part in self.parts)
 
@@ -53,6 +57,9 @@ class Sum(_Composed):
     def diag(self, X):
         return self.k1.diag(X) + self.k2.diag(X)
 
+    def gradient(self, X, Z, C):
+        return self.k1.gradient(X, Z, C) + self.k2.gradient(X, Z, C)
+
 
 @dataclass(eq=False, repr=False)
 class Product(_Composed):
@@ -67,6 +74,9 @@ class Product(_Composed):
 
     def diag(self, X):
         return self.k1.diag(X) * self.k2.diag(X)
+
+    def gradient(self, X, Z, C):
+        return self.k1.gradient(X, Z, C * self.k2(X, Z)) + self.k2.gradient(X, Z, C * self.k1(X, Z))
 
 
 @dataclass(eq=False, repr=False)
@@ -88,6 +98,9 @@ class Scaled(_Composed):
     def diag(self, X):
         return self.c * self.k1.diag(X)
 
+    def gradient(self, X, Z, C):
+        return self.k1.gradient(X, Z, self.c * C)
+
 
 @dataclass(eq=False, repr=False)
 class OnColumns(_Composed):
@@ -106,6 +119,11 @@ class OnColumns(_Composed):
     def diag(self, X):
         return self.k1.diag(X[:, self.columns])
 
+    def gradient(self, X, Z, C):
+        full = np.zeros_like(X)
+        full[:, self.columns] = self.k1.gradient(X[:, self.columns], Z[:, self.columns], C)
+        return full
+
 
 @dataclass(eq=False, repr=False)
 class Normalized(_Composed):
@@ -119,6 +137,12 @@ class Normalized(_Composed):
 
     def diag(self, X):
         return self.k1.diag(X) * self._inverse_norms(X) ** 2
+
+    def gradient(self, X, Z, C):
+        """The rule for quotients: ∂k₁ over both norms, less ½ (Σ C k) ∂k₁(x, x) / k₁(x, x)."""
+        x, z = self._inverse_norms(X)[:, None], self._inverse_norms(Z)
+        along = np.sum(C * self(X, Z), axis=1, keepdims=True) * x**2
+        return self.k1.gradient(X, Z, C * x * z) - along / 2 * self.k1.diag_gradient(X)
 
     def _inverse_norms(self, X):
         norms = np.sqrt(np.maximum(self.k1.diag(X), 0))

@@ -15,6 +15,8 @@ DIAGONAL_ROWS = 64  # rows whose small Gram matrix is made to read its diagonal
 class _Given(Kernel):
     """k given by a function of two sets of rows, whose diagonal is read off small matrices."""
 
+    differentiable = False
+
     def diag(self, X):
         tiles = (X[i : i + DIAGONAL_ROWS] for i in range(0, X.shape[0], DIAGONAL_ROWS))
         return np.concatenate([self(tile, tile).diagonal() for tile in tiles])
@@ -65,6 +67,7 @@ class Precomputed(Kernel):
 
     K: Any = None
     definite = False
+    differentiable = False
 
     def __init__(self, diag=None):
         self.diagonal = diag

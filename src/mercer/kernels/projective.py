@@ -1,12 +1,13 @@
 """Kernels of the inner product t = xᵀy."""
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms
 
 from .base import Projective, as_rows_of
 
@@ -15,7 +16,7 @@ from .base import Projective, as_rows_of
 class Linear(Projective):
     """k = xᵀy. A centred model takes it about the mean of the data, which keeps the digits of data far from 0."""
 
-    origin: Any = None
+    origin: Any = field(default=None, init=False)
 
     def bind(self, X, weights=None, center=True):
         bound = copy(self)
@@ -31,6 +32,9 @@ class Linear(Projective):
 
     def diag(self, X):
         return super().diag(self._about_origin(X.toarray() if issparse(X) and self.origin is not None else X))
+
+    def gradient(self, X, Z, C):
+        return C @ self._about_origin(Z)
 
     def profile(self, t):
         return t
@@ -53,6 +57,9 @@ class _Affine(Projective):
 
     def diag(self, X):
         return Projective.diag(self.ready(X.shape[1]), X)
+
+    def gradient(self, X, Z, C):
+        return Projective.gradient(self.ready(Z.shape[1]), X, Z, C)
 
     def argument(self, t):
         t *= self.gamma
@@ -103,6 +110,13 @@ class Cosine(Projective):
     def onto(self, Z):
         onto = super().onto(normalize(Z))
         return lambda x: onto(normalize(x))
+
+    def gradient(self, X, Z, C):
+        """(Σ C ẑ − (Σ C k) x̂) / ‖x‖."""
+        x, z = normalize(X), normalize(Z)
+        along = np.sum(C * (x @ z.T), axis=1, keepdims=True) * x
+        norms = row_norms(X)[:, None]
+        return np.divide(C @ z - along, norms, out=np.zeros_like(along), where=norms > 0)
 
     def diag(self, X):
         return super().diag(normalize(X))

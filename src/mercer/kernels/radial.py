@@ -1,5 +1,6 @@
 """Kernels of the squared distance t = ‖x − y‖², and the two of other distances that the field uses."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,10 @@ class RBF(Radial):
 
     def slope(self, t):
         return -self.gamma * self.profile(np.array(t))
+
+    def profile_and_slope(self, t):
+        k = self.profile(t)
+        return k, -self.gamma * k
 
     def inverse(self, v):
         return -np.log(v) / self.gamma
@@ -162,6 +167,18 @@ class _Distance(Profile):
     def diag(self, X):
         return np.ones(X.shape[0], X.dtype)
 
+    def gradient(self, X, Z, C):
+        """−γ Σ C k ∂t/∂x, one column after the other."""
+        kernel = self.ready(Z.shape[1])
+        D = -kernel.gamma * C * kernel(X, Z)
+        columns = [np.sum(D * self.rate(x[:, None], z), axis=1) for x, z in zip(X.T, Z.T, strict=True)]
+        return np.column_stack(columns)
+
+    @staticmethod
+    @abstractmethod
+    def rate(x, z):
+        """∂t/∂x of one column."""
+
 
 @dataclass(eq=False, repr=False)
 class Laplacian(_Distance):
@@ -182,6 +199,10 @@ class Laplacian(_Distance):
     def symmetric(self, X):
         return native.symmetric(self.ready(X.shape[1]), X)
 
+    @staticmethod
+    def rate(x, z):
+        return np.sign(x - z)
+
 
 @dataclass(eq=False, repr=False)
 class Chi2(_Distance):
@@ -193,6 +214,11 @@ class Chi2(_Distance):
     def onto(self, Z):
         kernel, Z = self.ready(Z.shape[1]), _writeable(Z)
         return lambda x: kernel.profile(-additive_chi2_kernel(_writeable(x), Z).astype(x.dtype))
+
+    @staticmethod
+    def rate(x, z):
+        total = x + z
+        return np.divide((x - z) * (x + 3 * z), total**2, out=np.zeros_like(total), where=total > 0)
 
 
 def _writeable(X):

@@ -12,10 +12,11 @@ from .. import _checks
 from ..gram import Dense
 from ..kernels import NAMES, Precomputed, as_kernel
 from ..landmarks import Landmarks
-from ..preimage import as_preimage
-from ..tiles import map_rows
+from ..preimage import PreimageResult, as_preimage, squared_error
+from ..tiles import row_tiles
 from .progress import CallbackSupportMixin, reported, with_callbacks
 
+BATCHES = 4  # arrays of the size (points, anchors) that a pre-image method has alive at once
 ACCURATE = 1e-6  # error of training coordinates that are read off the eigenvectors, relative to their size
 
 
@@ -113,12 +114,56 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         X : ndarray of shape (n_samples, n_features)
             Rows in the space of the data.
         """
+        return self.preimages(Y).X
+
+    def preimages(self, Y, near=None):
+        """Return the pre-images of coordinates, with how well each came back.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_samples, n_components_)
+            Coordinates, as ``transform`` gives them.
+        near : array-like of shape (n_samples, n_features), default=None
+            Rows to begin from, for the methods that iterate.
+
+        Returns
+        -------
+        result : PreimageResult
+            ``X``, the rows; ``error``, ‖φ(x) − (φ̄ + Uy)‖² for each; ``n_iter``; ``fallback``, which rows another
+            method had to find.
+        """
         check_is_fitted(self)
         Y = check_array(Y, dtype=_checks.DTYPES, input_name="Y", ensure_min_features=0)
         if Y.shape[1] != self.n_components_:
             raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self.n_components_} components.")
-        nearest = self._preimages()
-        return map_rows(lambda y: nearest(self.subspace_.lift(y)).X, Y, width=self.subspace_.Z.shape[0])
+        near = None if near is None else check_array(near, dtype=_checks.DTYPES, input_name="near")
+        nearest, lift = self._preimages(), self.subspace_.lift
+        tiles = row_tiles(len(Y), BATCHES * self.subspace_.Z.shape[0])
+        parts = [nearest(lift(Y[rows]), None if near is None else near[rows]) for rows in tiles]
+        X, n_iter, fallback = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "n_iter", "fallback")
+        )
+        # lifted again where the error is asked for: the vectors of all rows would take more room than all else
+        errors = lambda: np.concatenate([squared_error(X[rows], lift(Y[rows])) for rows in tiles])  # noqa: E731
+        return PreimageResult(X, n_iter, fallback, errors)
+
+    def denoise(self, X):
+        """Return rows of the kind that the model knows, near the given ones: the pre-images of their projections.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Noisy rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows whose images are nearest to the projections of φ(x) onto the subspace.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        rows = None if isinstance(self.kernel_, Precomputed) or hasattr(X, "toarray") else X
+        return self.preimages(self.subspace_.project(X), near=rows).X
 
     def reconstruction_error(self, X):
         """Return r² = ‖φ(x) − its projection‖², the squared distance of each row to the subspace: (n_samples,).

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from .. import _checks, eigen, kernels
+from .. import _checks, eigen, kernels, preimage
 from ..landmarks import Landmarks
 from ..rkhs import landmark_subspace, principal_subspace
 from .base import KernelTransformer
@@ -31,8 +31,9 @@ class KernelPCA(KernelTransformer):
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
         How the eigenpairs are found: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``.
         :func:`mercer.eigen.choose` has the table behind ``"auto"``; ``solver_`` tells what was done and how well.
-    preimage : {"auto", "learned"} or a method of :mod:`mercer.preimage`, default="auto"
-        How ``inverse_transform`` finds rows. ``"auto"``: in closed form for the linear kernel, else learned.
+    preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
+        How ``inverse_transform`` and ``denoise`` find rows: a name or an instance from :mod:`mercer.preimage`.
+        ``"auto"``: in closed form for the linear kernel, by fixed point for radial kernels, else by gradient.
     indefinite : {"clip", "error"}, default="clip"
         What to do with the negative eigenvalues of a kernel that is not positive semi-definite: leave them out with a
         warning that gives their mass, or refuse.
@@ -82,7 +83,7 @@ class KernelPCA(KernelTransformer):
         "kernel": [StrOptions(set(kernels.NAMES)), callable],
         "center": ["boolean"],
         "solver": [StrOptions({"auto", *eigen.NAMES}), callable],
-        "preimage": [StrOptions({"auto", "learned"}), HasMethods("bind")],
+        "preimage": [StrOptions({"auto", *preimage.METHODS}), HasMethods("bind")],
         "indefinite": [StrOptions({"clip", "error"})],
         "random_state": ["random_state"],
     }

@@ -1,36 +1,128 @@
-"""What a pre-image method is: settings whose ``bind(subspace)`` gives a function of expansions."""
+"""What a pre-image method is: settings whose ``bind(subspace)`` gives a function of expansions.
 
+The function takes p vectors of the feature space and returns a ``PreimageResult``: p points whose images are near
+them. ``near`` gives points to begin from, where there are any. A method sees vectors, not models.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ..kernels import Linear
+from ..kernels import Kernel, Linear, Precomputed, Radial
 from ..rkhs import Expansion
+
+IN_SPAN = 1e-6  # of the size of the coefficients: a target that is a combination of the axes and the mean
 
 
 @dataclass(frozen=True, eq=False)
 class PreimageResult:
-    """Points X whose images are near the vectors of ``target``."""
+    """Points whose images are near given vectors, and how each was found.
+
+    ``n_iter`` counts the iterations of each point, ``fallback`` names the method that took over where the one that was
+    asked for failed ("" elsewhere). ``measure`` computes the error, when it is asked for.
+    """
 
     X: np.ndarray
-    target: Expansion
+    n_iter: np.ndarray
+    fallback: np.ndarray
+    measure: Callable[[], np.ndarray]
 
-    @property
+    @cached_property
     def error(self):
         """‖φ(x) − f‖² for each point and its vector: (p,)."""
-        k_xx = self.target.kernel.diag(self.X).astype(float)
-        return np.maximum(k_xx - 2 * np.diagonal(self.target(self.X)) + self.target.sqnorms(), 0)
+        return self.measure()
 
 
-def as_preimage(preimage, kernel):
-    """Return the method that a name stands for; ``"auto"`` is the closed form for the linear kernel, else learned."""
-    from .learned import Learned
-    from .linear import ClosedForm
+def squared_error(X, target):
+    """‖φ(x_j) − f_j‖²."""
+    return np.maximum(distances(target, X) + target.sqnorms(), 0)
+
+
+def found(X, target, n_iter=None, fallback=None):
+    """The result of a method, which did not iterate unless it says so."""
+    n_iter = np.zeros(len(X), int) if n_iter is None else n_iter
+    fallback = np.full(len(X), "", dtype=object) if fallback is None else fallback
+    return PreimageResult(X, n_iter, fallback, lambda: squared_error(X, target))
+
+
+class Anchors:
+    """What methods ask of the anchors: the rows behind them, and the values f(zᵢ) = ⟨φ(zᵢ), f⟩ of vectors there.
+
+    Targets are combinations of the axes and the mean, whose values at the anchors are computed once.
+    """
+
+    def __init__(self, subspace, rows=None):
+        self.kernel, self.Z = subspace.kernel, subspace.Z
+        self.rows = _rows(subspace, rows)
+        self.basis = np.hstack([subspace.axes.B, subspace.mean.B]).astype(float)
+        self.at_anchors = Expansion(self.kernel, self.Z, self.basis)(self.Z)
+        self.inverse = np.linalg.pinv(self.basis)
+
+    def values(self, target):
+        """f_j(zᵢ): (p, m)."""
+        M = self.inverse @ target.B
+        if np.abs(self.basis @ M - target.B).max(initial=0.0) <= IN_SPAN * np.abs(target.B).max(initial=0.0):
+            return (self.at_anchors @ M).T
+        return target(self.Z).T
+
+    def nearest(self, target):
+        """For each vector the number of the anchor whose image is nearest: argmin k(z, z) − 2f(z)."""
+        return np.argmin(self.kernel.diag(self.Z) - 2 * self.values(target), axis=1)
+
+
+def _rows(subspace, rows):
+    """The anchors as points to return to."""
+    if rows is not None:
+        rows = np.asarray(rows)
+        return rows[subspace.Z[:, 0]] if np.issubdtype(subspace.Z.dtype, np.integer) else rows
+    if np.issubdtype(subspace.Z.dtype, np.integer):
+        raise ValueError(
+            "A precomputed kernel has no rows to return to. Use preimage=Smoother(rows=X) or Learned(rows=X) of "
+            "mercer.preimage, with the rows behind the matrix."
+        )
+    if hasattr(subspace.Z, "toarray"):
+        raise ValueError("Pre-images are not available for sparse rows. Fit on X.toarray().")
+    return subspace.Z
+
+
+def start(anchors, target, near):
+    """Where to begin: at the anchor whose image is nearest, or at ``near`` where that is nearer still."""
+    X = anchors.rows[anchors.nearest(target)].astype(target.B.dtype)
+    if near is None:
+        return X
+    near = np.asarray(near, X.dtype)
+    better = distances(target, near) < distances(target, X)
+    return np.where(better[:, None], near, X)
+
+
+def distances(target, X):
+    """k(x, x) − 2f(x): the squared distance to each vector, but for its own square."""
+    return np.asarray(target.kernel.diag(X), float) - 2 * target.at(X)
+
+
+def as_preimage(preimage, kernel: Kernel) -> Any:
+    """Return the method that a name stands for; ``"auto"`` by this table.
+
+    ============================  =================================================
+    linear kernel                 closed form
+    radial kernel                 ``FixedPoint``, with the smoother as its fallback
+    precomputed, or a function    ``Smoother``: it needs no derivative
+    any other                     ``Gradient``
+    ============================  =================================================
+    """
+    from . import METHODS, ClosedForm, FixedPoint, Gradient, Smoother
 
     if not isinstance(preimage, str):
         return preimage
-    if preimage == "auto":
-        return ClosedForm() if isinstance(kernel, Linear) else Learned()
-    if preimage == "learned":
-        return Learned()
-    raise ValueError(f"{preimage!r} is no pre-image method. Give 'auto', 'learned' or an instance of mercer.preimage.")
+    if preimage in METHODS:
+        return METHODS[preimage]()
+    if preimage != "auto":
+        raise ValueError(f"{preimage!r} is no pre-image method. Give 'auto', {', '.join(map(repr, METHODS))}, or one.")
+    if isinstance(kernel, Linear):
+        return ClosedForm()
+    if isinstance(kernel, Radial):
+        return FixedPoint()
+    return Gradient() if kernel.differentiable and not isinstance(kernel, Precomputed) else Smoother()

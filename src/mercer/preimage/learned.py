@@ -3,20 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import scipy.linalg
 
 from ..kernels import RBF, Kernel
 from ..rkhs import Expansion
-from .base import PreimageResult
+from .base import Anchors, found
 
 
 @dataclass(frozen=True)
 class Learned:
     """Kernel ridge regression of the anchors on their coordinates, solved once: x̂(y) = Σ cᵢ k(y, yᵢ), (K + αI)c = X.
 
-    ``kernel`` acts on the coordinates (None: an RBF whose γ is one over their total variance). ``rows`` are the
-    inputs where the anchors are not rows themselves, as with a precomputed kernel.
+    ``kernel`` acts on the coordinates (None: an RBF whose γ is one over their total variance; ``Linear()`` for a linear
+    map). ``rows`` are the inputs where the anchors are not rows themselves, as with a precomputed kernel.
     """
 
     alpha: float = 1e-3
@@ -24,29 +23,19 @@ class Learned:
     rows: Any = None
 
     def bind(self, subspace):
-        along = subspace.axes(subspace.Z)  # ⟨φ(zᵢ), U⟩, which also turns coefficients into coordinates
+        """Train, and return the function from vectors to points."""
+        anchors = Anchors(subspace, self.rows)
+        along = anchors.at_anchors[:, :-1]  # ⟨φ(zᵢ), U⟩, which also turns coefficients into coordinates
         Y = along - subspace.offset
-        rows = self._rows(subspace)
         kernel = RBF(gamma=1 / (Y.var(axis=0).sum() or 1.0)) if self.kernel is None else self.kernel
-        mean = rows.mean(axis=0) if self.kernel is None else 0.0
-        coefficients = ridge(kernel, Y, rows - mean, self.alpha)
-        learned = Expansion(kernel, Y, coefficients)
+        mean = anchors.rows.mean(axis=0)
+        learned = Expansion(kernel, Y, ridge(kernel, Y, anchors.rows - mean, self.alpha))
 
         def nearest(target, near=None):
-            return PreimageResult(learned(target.B.T @ along - subspace.offset) + mean, target)
+            X = learned(target.B.T @ along - subspace.offset) + mean
+            return found(X.astype(target.B.dtype), target)
 
         return nearest
-
-    def _rows(self, subspace):
-        rows = subspace.Z if self.rows is None else np.asarray(self.rows)
-        if self.rows is None and np.issubdtype(rows.dtype, np.integer):
-            raise ValueError(
-                "A precomputed kernel has no rows to return to. Use preimage=Learned(rows=X) with the inputs "
-                "behind the matrix."
-            )
-        if hasattr(rows, "toarray"):
-            raise ValueError("Learned pre-images are not available for sparse rows. Use X.toarray().")
-        return rows
 
 
 def ridge(kernel, Y, X, alpha):

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from .base import PreimageResult
+from ..kernels import Linear
+from .base import found
 
 
 @dataclass(frozen=True)
@@ -12,16 +11,12 @@ class ClosedForm:
     """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel about o."""
 
     def bind(self, subspace):
-        origin = 0.0 if subspace.kernel.origin is None else subspace.kernel.origin
-        Z = subspace.Z
+        """Return the function from vectors to points."""
+        kernel, Z = subspace.kernel, subspace.Z
+        if not isinstance(kernel, Linear):
+            raise ValueError(
+                f"ClosedForm is for the linear kernel, and this model has {kernel!r}. Use preimage='auto'."
+            )
+        origin = 0.0 if kernel.origin is None else kernel.origin
         rows = (Z.toarray() if hasattr(Z, "toarray") else Z) - origin
-
-        def nearest(target, near=None):
-            return PreimageResult((target.B.T @ rows + origin).astype(target.B.dtype), target)
-
-        return nearest
-
-
-def is_linear(kernel):
-    """Whether φ is the identity about an origin."""
-    return hasattr(kernel, "origin") and np.ndim(kernel.origin) <= 1
+        return lambda target, near=None: found((target.B.T @ rows + origin).astype(target.B.dtype), target)

@@ -11,11 +11,12 @@ from ..tiles import map_rows
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ)."""
+    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ); ``squares`` = ‖f_j‖² where they are known."""
 
     kernel: Kernel
     Z: Any
     B: np.ndarray
+    squares: np.ndarray | None = None
 
     def __len__(self):
         return self.B.shape[1]
@@ -25,22 +26,28 @@ class Expansion:
         k_B, width = self.kernel.product(self.Z, self.B)
         return map_rows(k_B, X, width=width)
 
+    def at(self, X):
+        """⟨φ(x_j), f_j⟩ for the j-th row and the j-th vector: (p,)."""
+        k = self.kernel.onto(self.Z)
+        return map_rows(lambda x, b: np.sum(k(x) * b, axis=1, dtype=float), X, self.B.T, width=2 * self.Z.shape[0])
+
     def inner(self, other):
         """⟨f_i, g_j⟩: (p, p′)."""
         return self.B.T @ other(self.Z)
 
     def sqnorms(self):
         """‖f_j‖²: (p,)."""
-        return np.sum(self.B * self(self.Z), axis=0)
+        return np.sum(self.B * self(self.Z), axis=0) if self.squares is None else self.squares
 
     def __matmul__(self, M):
         """The vectors Σ_j f_j M[j, ·]."""
-        return replace(self, B=self.B @ M)
+        return replace(self, B=self.B @ M, squares=None)
 
     def __add__(self, other):
         """Sums of vectors on the same points; a single vector is added to each."""
-        return replace(self, B=self.B + other.B)
+        return replace(self, B=self.B + other.B, squares=None)
 
     def __getitem__(self, j):
         """Some of the vectors."""
-        return replace(self, B=self.B[:, np.atleast_1d(np.arange(len(self))[j])])
+        j = np.atleast_1d(np.arange(len(self))[j])
+        return replace(self, B=self.B[:, j], squares=None if self.squares is None else self.squares[j])

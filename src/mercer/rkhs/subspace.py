@@ -74,8 +74,10 @@ class Subspace:
         return replace(self, axes=self.axes[j], variances=self.variances[j], offset=self.offset[j])
 
     def lift(self, Y):
-        """The vectors φ̄ + U y for each row y of Y."""
-        return self.axes @ np.asarray(Y).T + self.mean
+        """The vectors φ̄ + U y for each row y of Y, of squared length ‖φ̄‖² + 2yᵀoffset + ‖y‖²."""
+        Y = np.asarray(Y)
+        squares = self.mean_sqnorm + 2 * (Y @ self.offset).astype(float) + np.sum(Y**2, axis=1, dtype=float)
+        return replace(self.axes @ Y.T + self.mean, squares=squares)
 
 
 def principal_subspace(

@@ -1,0 +1,57 @@
+"""Pre-images from distances to the nearest anchors (Kwok & Tsang 2004)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels import Radial
+from .base import Anchors, found
+
+FLAT = 1e-9  # of the largest: directions of the neighbours below this hold nothing (repeated rows)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The point whose distances to ``neighbours`` anchors fit best those that the kernel tells.
+
+    ‖f − φ(zᵢ)‖² = 2 − 2κ(tᵢ) is solved for tᵢ, and the neighbours' own coordinates turn distances into a point.
+    """
+
+    neighbours: int = 10
+
+    def bind(self, subspace):
+        """Return the function from vectors to points."""
+        kernel = subspace.kernel
+        if not isinstance(kernel, Radial):
+            raise ValueError(
+                f"Distances needs a radial kernel, and this model has {kernel!r}. "
+                "Use preimage='gradient', which works for every differentiable kernel."
+            )
+        anchors = Anchors(subspace)
+
+        def nearest(target, near=None):
+            values = anchors.values(target)
+            k = min(self.neighbours, values.shape[1])
+            index = np.argpartition(values, -k, axis=1)[:, -k:]
+            cosines = np.take_along_axis(values, index, axis=1) + (1 - target.sqnorms()[:, None]) / 2
+            t = kernel.inverse(np.clip(cosines, np.finfo(float).tiny, 1.0))
+            X = from_distances(kernel.scaled(anchors.rows)[index].astype(float), t)
+            scale = 1.0 if kernel.lengthscale is None else np.asarray(kernel.lengthscale)
+            return found((X * scale).astype(target.B.dtype), target)
+
+        return nearest
+
+
+def from_distances(N, t):
+    """x with ‖x − nᵢ‖² ≈ tᵢ for each set of neighbours N (p, k, d): least squares among their own directions.
+
+    With nᵢ about their mean n̄, 2(x − n̄)ᵀnᵢ = ‖nᵢ‖² − tᵢ + const; the constant is orthogonal to the centred nᵢ.
+    """
+    mean = N.mean(axis=1, keepdims=True)
+    N = N - mean
+    right = (np.sum(N**2, axis=2) - t) / 2
+    values, vectors = np.linalg.eigh(N @ N.transpose(0, 2, 1))
+    kept = values > FLAT * values[:, -1:]
+    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0)
+    solution = vectors @ (inverse[:, :, None] * (vectors.transpose(0, 2, 1) @ right[:, :, None]))
+    return mean[:, 0] + (N.transpose(0, 2, 1) @ solution)[:, :, 0]
