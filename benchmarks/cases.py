@@ -166,15 +166,16 @@ def transform(dtype, bar):
     return Case(f"transform-{dtype}", TRANSFORM, data, ours, (peer,), (bar,), peer if dtype == "float32" else None)
 
 
-def landmarks(n, m):
+def landmarks(name, data, kernel=PLAIN, m=500, full=False):
     return Case(
-        f"landmarks-{n}",
+        name,
         LANDMARKS,
-        Data("normal", n, 10),
-        Mercer(10, solver=Landmarks(n=m)),
-        (NystroemPCA(10, m),),
+        data,
+        Mercer(10, kernel, solver=Landmarks(n=m)),
+        (NystroemPCA(10, m, kernel),),
         (faster(2), LOWER_ERROR),
-        reference=ScikitLearn(10),
+        reference=ScikitLearn(10, kernel),
+        full=full,
     )
 
 
@@ -225,7 +226,9 @@ CASES = (
     real("covtype", 20_000, 54, 10, name="covtype-20000"),
     transform("float64", faster(4)),
     transform("float32", faster(8)),
-    landmarks(20_000, 500),
+    landmarks("landmarks-20000", Data("normal", 20_000, 10)),
+    landmarks("landmarks-20000-d3", Data("normal", 20_000, 3), Kernel(gamma=0.5)),
+    landmarks("landmarks-covtype", Data("covtype", 20_000, 54), Kernel(gamma="median"), full=True),
     alone("exact-100000", Data("normal", 100_000, 10), Mercer(10, solver="davidson"), memory(1200)),
     alone(
         "landmarks-1000000", Data("normal", 1_000_000, 10), Mercer(10, solver=Landmarks(n=500)), cpu(20), memory(300)

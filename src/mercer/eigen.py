@@ -21,7 +21,7 @@ from .tiles import available_bytes, budget_bytes, interruptible, single_blas
 EPS = np.finfo(float).eps
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 FEW, SOME, MANY = 1_200, 3_000, 30  # rows and components where Lanczos on the stored matrix was fastest
-TINY = 200  # rows: no iteration saves anything
+TINY = 100  # rows: no iteration saves anything
 LARGE = 100_000  # rows: above it, a pass over all pairs takes longer than people wait
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 SKEW = 1e-4  # a skewness below this does not decide a sign
@@ -102,7 +102,7 @@ def choose(solver, n, q):
     """Return the solver that a name stands for; ``"auto"`` by this table.
 
     ==============================  ============================================
-    very few rows (n ≤ 200)         ``Exact``: LAPACK on the stored matrix
+    very few rows (n ≤ 100)         ``Exact``: LAPACK on the stored matrix
     many components (q > n/5)       ``Exact``: no iteration saves anything
     few rows (n ≤ 1200; n ≤ 3000    ``Lanczos`` on the stored matrix
     with q ≥ 30)
@@ -206,7 +206,8 @@ class Lanczos:
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
         operator, products = _counted(A)
         start = rng.uniform(-1, 1, n).astype(A.dtype)
-        _, vectors = eigsh(operator, q, which="LA", tol=self.tol, maxiter=self.max_iter, v0=start)
+        width = min(n, max(NARROWEST, q + 20))  # of the Krylov space: ARPACK's own 2q + 1 took longer at both ends
+        _, vectors = eigsh(operator, q, which="LA", tol=self.tol, maxiter=self.max_iter, v0=start, ncv=width)
         return _repaired(A, vectors.astype(A.dtype), q, rng, len(products))
 
 
@@ -232,6 +233,7 @@ def _repaired(A, V, q, rng, passes):
 
 
 PROBES = 4
+NARROWEST = 24
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from .kernels.base import in_float64
 from .tiles import map_rows, sum_rows
 
 CANDIDATES = 120  # drawn in a round of the pivoted Cholesky: enough for matrix products, few enough to be accepted
-FACTOR_BYTES = 2**27  # of the factor that chooses landmarks; beyond it, they are chosen among a random part of the rows
+ROWS_EACH = 15  # rows among which each landmark is chosen: of more rows than that, a random part
 RAW_CONDITION = 1e5  # of K_ZZ: below it moments of k(x, Z) itself lose no digit that anybody sees
 
 
@@ -100,7 +100,7 @@ def _given(choice, X):
 
 def _by_rpcholesky(kernel, X, m, weights, rng):
     n = X.shape[0]
-    most = max(m, FACTOR_BYTES // (m * 4))
+    most = ROWS_EACH * m
     rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     part = X[rows]
     part = part if np.issubdtype(part.dtype, np.integer) else part.astype(np.float32)

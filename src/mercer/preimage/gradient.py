@@ -35,7 +35,8 @@ class Gradient:
 
     def _descend(self, kernel, Z, g, x):
         weights = g[None].astype(float)
-        bounds = None if self.bounds is None else np.broadcast_to(np.array(self.bounds, float).T, (2, len(x))).T
+        bounds = None if self.bounds is None else [np.broadcast_to(b, len(x)) for b in self.bounds]
+        bounds = None if bounds is None else list(zip(*bounds, strict=True))
 
         def distance(x):
             x = x[None]
