@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from .base import Anchors, found, start
 
@@ -35,8 +35,7 @@ class Gradient:
 
     def _descend(self, kernel, Z, g, x):
         weights = g[None].astype(float)
-        bounds = None if self.bounds is None else [np.broadcast_to(b, len(x)) for b in self.bounds]
-        bounds = None if bounds is None else list(zip(*bounds, strict=True))
+        bounds = None if self.bounds is None else Bounds(*(np.broadcast_to(b, len(x)) for b in self.bounds))
 
         def distance(x):
             x = x[None]
