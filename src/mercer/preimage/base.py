@@ -88,6 +88,15 @@ def _rows(subspace, rows):
     return subspace.Z
 
 
+def check_radial(method, kernel):
+    """Refuse a kernel that is no function of the distance, and name the method that serves it."""
+    if not isinstance(kernel, Radial):
+        raise ValueError(
+            f"{type(method).__name__} needs a radial kernel, and this model has {kernel!r}. "
+            "Use preimage='gradient', which works for every differentiable kernel."
+        )
+
+
 def start(anchors, target, near):
     """Where to begin: at the anchor whose image is nearest, or at ``near`` where that is nearer still."""
     X = anchors.rows[anchors.nearest(target)].astype(target.B.dtype)

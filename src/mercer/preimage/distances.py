@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import Radial
-from .base import Anchors, found
+from .base import Anchors, check_radial, found
 
 FLAT = 1e-9  # of the largest: directions of the neighbours below this hold nothing (repeated rows)
 
@@ -21,13 +20,8 @@ class Distances:
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
-        kernel = subspace.kernel
-        if not isinstance(kernel, Radial):
-            raise ValueError(
-                f"Distances needs a radial kernel, and this model has {kernel!r}. "
-                "Use preimage='gradient', which works for every differentiable kernel."
-            )
-        anchors = Anchors(subspace)
+        check_radial(self, subspace.kernel)
+        kernel, anchors = subspace.kernel, Anchors(subspace)
 
         def nearest(target, near=None):
             values = anchors.values(target)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import Radial, sqdist
-from .base import Anchors, distances, found, start
+from ..kernels import sqdist
+from .base import Anchors, check_radial, distances, found, start
 from .smoother import smooth
 
 CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
@@ -26,13 +26,8 @@ class FixedPoint:
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
-        kernel = subspace.kernel
-        if not isinstance(kernel, Radial):
-            raise ValueError(
-                f"FixedPoint needs a radial kernel, and this model has {kernel!r}. "
-                "Use preimage='gradient', which works for every differentiable kernel."
-            )
-        anchors = Anchors(subspace)
+        check_radial(self, subspace.kernel)
+        kernel, anchors = subspace.kernel, Anchors(subspace)
 
         def nearest(target, near=None):
             X, n_iter = self._climb(kernel, anchors.rows, target.B.T, start(anchors, target, near))
