@@ -9,12 +9,54 @@ from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelPCA, select
 from mercer.eigen import Landmarks
-from mercer.kernels import RBF, Cosine, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer.kernels import (
+    RBF,
+    Chi2,
+    Cosine,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    OnColumns,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
 from mercer.preimage import METHODS, Distances, FixedPoint, Gradient, Learned, Smoother, as_preimage
 from mercer.rkhs import Expansion
 
 RADIAL = [RBF(0.3), RBF(lengthscale=[0.8, 1.2, 1.0]), InverseMultiquadric(0.5), Matern(2.5, gamma=0.3)]
 SMOOTH = [*RADIAL, RationalQuadratic(2.0, 0.3), Matern(1.5, gamma=0.3), Polynomial(3, 0.3), Laplacian(0.3)]
+
+
+DIFFERENTIABLE = [
+    *SMOOTH,
+    Matern(0.5, gamma=0.3),
+    Chi2(0.5),
+    Linear(),
+    Sigmoid(),
+    Cosine(),
+    RBF(0.3) + Polynomial(2),
+    RBF(0.3) * Linear(),
+    2.0 * RBF(0.1),
+    OnColumns(RBF(0.3), [0, 2]),
+    Normalized(Polynomial(2)),
+]
+
+
+@pytest.mark.parametrize("kernel", DIFFERENTIABLE, ids=repr)
+def test_gradients_agree_with_finite_differences(kernel):
+    rng, step = np.random.default_rng(0), 1e-6 * np.eye(3)
+    X, Z, C = rng.random((6, 3)) + 0.1, rng.random((5, 3)) + 0.1, rng.normal(size=(6, 5))
+    kernel = kernel.bind(Z, center=True)
+
+    def slopes(f):
+        return np.column_stack([(f(X + e) - f(X - e)) / 2e-6 for e in step])
+
+    np.testing.assert_allclose(kernel.gradient(X, Z, C), slopes(lambda x: np.sum(C * kernel(x, Z), axis=1)), atol=1e-6)
+    np.testing.assert_allclose(kernel.diag_gradient(X), slopes(kernel.diag), atol=1e-6)
+    assert kernel.differentiable
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
+CHUNK = 2**14  # rows
 MOST_ROWS = 2000  # whose pairs a median looks at: 4 million distances
 
 
@@ -54,9 +55,11 @@ def variance(X, weights=None):
     if issparse(X):
         means, variances = mean_variance_axis(X, axis=0, weights=weights)
         return float(np.mean(variances) + np.var(means))
-    w = None if weights is None else np.repeat(weights, X.shape[1])
-    mean = np.average(X.ravel().astype(float), weights=w)
-    return float(np.average((X.ravel() - mean) ** 2, weights=w))
+    w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, float)
+    starts = range(0, X.shape[0], CHUNK)  # no copy of all rows: they may be a file larger than memory
+    mean = sum(float((w[i : i + CHUNK] @ X[i : i + CHUNK]).sum()) for i in starts) / (w.sum() * X.shape[1])
+    squares = sum(float((w[i : i + CHUNK] @ (X[i : i + CHUNK] - mean) ** 2).sum()) for i in starts)
+    return squares / (w.sum() * X.shape[1])
 
 
 def median_sqdist(X, weights=None):
