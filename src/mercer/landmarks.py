@@ -137,7 +137,7 @@ class LandmarkBasis:
         L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=len(K) * np.finfo(float).eps * K.max())
         kept = order[:rank] - 1
         L = np.tril(L[:rank, :rank])
-        R = scipy.linalg.solve_triangular(L, np.eye(rank), lower=True).T
+        R = scipy.linalg.solve_triangular(L, np.eye(rank), lower=True).T if rank else np.empty((0, 0))
         return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0, Z)
 
     @property
