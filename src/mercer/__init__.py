@@ -8,7 +8,7 @@ _HOMES = {
     "KernelPCA": "models.kernel_pca",
     "plan": "planning",
 }
-_MODULES = {"dropin", "eigen", "kernels", "plots", "preimage", "select", "testing"}
+_MODULES = {"datasets", "dropin", "eigen", "kernels", "plots", "preimage", "select", "testing"}
 
 __all__ = ["__version__", *_HOMES]
 

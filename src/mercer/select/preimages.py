@@ -1,4 +1,4 @@
-"""Choices by evidence: which pre-image method, and a score that may be compared across kernels."""
+"""Which pre-image method to use, and a score that may be compared across kernels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from .preimage import METHODS, as_preimage
-from .tiles import row_tiles
+from ..preimage import METHODS, as_preimage
+from ..tiles import row_tiles
 
 HELD_OUT = 0.25  # share of the rows that judge, where the model is not fitted yet
 

@@ -1,0 +1,8 @@
+"""Choices by evidence: pre-image methods, kernels and their widths, numbers of components.
+
+Each function returns a small table of what was compared, the best of it, and an estimator that has it.
+"""
+
+from .preimages import Choice, preimage, reconstruction
+
+__all__ = ["Choice", "preimage", "reconstruction"]
