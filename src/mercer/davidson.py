@@ -41,9 +41,7 @@ class Davidson:
             return self._iterate(A, q, factor, basis, 0)
         kept = getattr(coarse.gram, "kept", None) is not None
         ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if kept else COARSE)
-        basis = polished(ritz.vectors[:, -q:].astype(A.dtype))
-        new = orthonormal(factor.corrections(ritz, slice(-q, None)).astype(A.dtype), basis)
-        return self._iterate(A, q, factor, np.hstack([basis, new]), ritz.passes)
+        return self._iterate(A, q, factor, factor.corrected(ritz, q).astype(A.dtype), ritz.passes)
 
     def _iterate(self, A, q, factor, basis, passes, tol=None):
         """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
@@ -100,6 +98,15 @@ class Factor:
         basis = np.linalg.qr(self._times(self.W[:, :width] / np.sqrt(self.S[:width])))[0]
         missing = rng.standard_normal((len(basis), width - basis.shape[1])).astype(basis.dtype)
         return np.hstack([basis, orthonormal(missing, basis)])
+
+    def corrected(self, ritz, q):
+        """The last q Ritz vectors, each with its own correction: v − (GGᵀ + τI − θI)⁻¹r, orthonormal."""
+        V = ritz.vectors[:, -q:].astype(float)
+        step = self.corrections(ritz, slice(-q, None)).astype(float)
+        theta = ritz.values[-q:]
+        lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * theta.astype(ritz.vectors.dtype))
+        step *= lengths / np.maximum(theta - self.tau, NEARNESS * theta)
+        return polished(V - (step - V @ (V.T @ step)))
 
     def corrections(self, ritz, open_):
         """(GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ for some residuals r, times σ = θ − τ; U = GWS^{−½}."""
