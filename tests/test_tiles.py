@@ -30,6 +30,10 @@ def kernel(X, Y):
     return 1 / (1 + np.abs(X[:, None] - Y).sum(axis=2))
 
 
+def pairs(X):
+    return lambda i, j: kernel(X[i], X[j])
+
+
 def blas_limits():
     return {
         library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
@@ -42,8 +46,8 @@ def results(X, V):
     yield map_rows(lambda x: kernel(x, X) @ V, X, width=N), K @ V
     yield map_rows(lambda x, v: np.sum(x, axis=1) * v[:, 0], X, V, width=N), X.sum(axis=1) * V[:, 0]
     yield sum_rows(lambda x, v: x.T @ v, X, V, width=N), X.T @ V
-    yield symmetric_rows(kernel, X, V), K @ V
-    yield symmetric_matrix(kernel, X, float), K
+    yield symmetric_rows(pairs(X), V), K @ V
+    yield symmetric_matrix(pairs(X), len(X), float), K
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -111,7 +115,7 @@ def test_an_exception_in_a_tile_is_the_one_that_is_raised(threads, X, V):
                     stream(fail, numbers, width=1)
                 assert blas_limits() == before
         with pytest.raises(LookupError):
-            symmetric_rows(lambda x, y: fail(y[:, 0])[:, None], numbers[:, None], V)
+            symmetric_rows(lambda i, j: fail(numbers[j])[:, None], V)
         assert blas_limits() == before
     for actual, expected in results(X, V):
         np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
@@ -141,7 +145,7 @@ def test_overlapping_calls_leave_the_limits_of_blas_as_they_were(limit, X, V):
         barrier.wait()
         for height in np.random.default_rng(seed).integers(1, N, 10):
             with tile_height(int(height), N):
-                np.testing.assert_allclose(symmetric_rows(kernel, X, V), expected, rtol=1e-10)
+                np.testing.assert_allclose(symmetric_rows(pairs(X), V), expected, rtol=1e-10)
                 np.testing.assert_allclose(map_rows(lambda x: kernel(x, X) @ V, X, width=N), expected, rtol=1e-10)
 
     outside = blas_limits()
@@ -171,11 +175,11 @@ def test_no_rows(height):
     with tile_height(height, D):
         assert map_rows(lambda x: x[:, :2], empty, width=D).shape == (0, 2)
         np.testing.assert_array_equal(sum_rows(lambda x: x.T @ x, empty, width=D), np.zeros((D, D)))
-        assert symmetric_rows(kernel, empty, V).shape == (0, P)
-        assert symmetric_matrix(kernel, empty, float).shape == (0, 0)
+        assert symmetric_rows(pairs(empty), V).shape == (0, P)
+        assert symmetric_matrix(pairs(empty), 0, float).shape == (0, 0)
 
 
 def test_no_columns(X):
     with tile_height(7, N):
         assert map_rows(lambda x: x[:, :0], X, width=0).shape == (N, 0)
-        assert symmetric_rows(kernel, X, np.empty((N, 0))).shape == (N, 0)
+        assert symmetric_rows(pairs(X), np.empty((N, 0))).shape == (N, 0)

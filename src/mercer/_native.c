@@ -55,6 +55,8 @@
 #define exponential TYPED(exponential)
 #define exp_loop TYPED(exp_loop)
 #define profile TYPED(profile)
+#define profile_kind TYPED(profile_kind)
+#define profile_loop TYPED(profile_loop)
 #define pack TYPED(pack)
 #define unpack TYPED(unpack)
 #define distances TYPED(distances)
@@ -268,6 +270,18 @@ static PyObject *py_tile(PyObject *module, PyObject *args)
     return close_call(&call);
 }
 
+static PyObject *py_profile(PyObject *module, PyObject *args)
+{
+    Call call = {.opened = 0};
+    Kernel *k = &call.kernel;
+    PyObject *t;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iddO:profile", &k->kind, &k->a, &k->b, &t)) return NULL;
+    if (open_call(&call, "", &t) == 0)
+        RUN(call, profile_loop, k, call.arrays[0].buf, call.arrays[0].len / call.arrays[0].itemsize);
+    return close_call(&call);
+}
+
 static PyObject *py_product(PyObject *module, PyObject *args)
 {
     Call call = {.opened = 0};
@@ -304,6 +318,7 @@ static PyObject *py_symmetric(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"supported", py_supported, METH_NOARGS, "supported() -> bool: whether this processor runs the fast code."},
     {"exp_into", py_exp_into, METH_O, "exp_into(buf): buf = exp(buf)."},
+    {"profile", py_profile, METH_VARARGS, "profile(kind, a, b, t): t = k(max(t, 0)) for squared distances t."},
     {"tile", py_tile, METH_VARARGS, "tile(kind, a, b, X, Y, out): out = K(X, Y)."},
     {"product", py_product, METH_VARARGS, "product(kind, a, b, X, Y, V, out): out = K(X, Y) @ V."},
     {"symmetric", py_symmetric, METH_VARARGS,
@@ -398,6 +413,7 @@ INLINE void exponential(vec *x)
 
 typedef REAL vec;
 #define LANES 1
+INLINE vec at_least(REAL low, vec x) { return x < low ? low : x; }
 INLINE vec at_most(REAL high, vec x) { return x > high ? high : x; }
 INLINE vec root(vec x) { return LIBM(sqrt)(x); }
 INLINE vec magnitude(vec x) { return LIBM(fabs)(x); }
@@ -456,6 +472,38 @@ INLINE void profile(const Kernel *kernel, const int kind, vec *t)
         if (kind == MATERN32) EACH(g) t[g] *= 1 + u[g];
         if (kind == MATERN52) EACH(g) t[g] *= 1 + u[g] + u[g] * u[g] * (REAL)(1 / 3.);
     }
+}
+
+INLINE void profile_kind(const Kernel *kernel, const int kind, real *t, Py_ssize_t n)
+{
+    vec last[GROUP];
+    for (; n > 0; n -= GROUP * LANES, t += GROUP * LANES) {
+        if (n >= GROUP * LANES) {
+            vec group[GROUP];
+            EACH(g) memcpy(group + g, t + g * LANES, sizeof(vec));
+            EACH(g) group[g] = at_least(0, group[g]);
+            profile(kernel, kind, group);
+            EACH(g) memcpy(t + g * LANES, group + g, sizeof(vec));
+        } else { /* the last, partial group goes through a copy */
+            memset(last, 0, sizeof last);
+            memcpy(last, t, n * sizeof(REAL));
+            EACH(g) last[g] = at_least(0, last[g]);
+            profile(kernel, kind, last);
+            memcpy(t, last, n * sizeof(REAL));
+        }
+    }
+}
+
+/* t -> k(max(t, 0)) in place, for distances that BLAS made: rounding may leave them below 0. */
+TARGET static int profile_loop(const Kernel *kernel, real *t, Py_ssize_t n)
+{
+#define CASE(kind) case kind: profile_kind(kernel, kind, t, n); break
+    switch (kernel->kind) {
+        CASE(RBF); CASE(INVERSE_MULTIQUADRIC); CASE(RATIONAL_QUADRATIC);
+        CASE(MATERN12); CASE(MATERN32); CASE(MATERN52); CASE(LAPLACIAN);
+    }
+#undef CASE
+    return 0;
 }
 
 /* strips[j / COLUMNS][k][j % COLUMNS] = A[j, k] for n rows of A; the last strip is filled up with 0. */

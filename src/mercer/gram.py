@@ -82,7 +82,7 @@ class Gram(_Uncentred):
         V = np.asarray(V, self.dtype)
         share = self.kernel.symmetric(self.X) if self.kept is None else None
         if share is None:
-            return symmetric_rows(self.kernel, self.X, V, self.kept)
+            return symmetric_rows(self.kernel.pairs(self.X), V, self.kept)
         return sum_shares(lambda i, s: share(V, i, s), entries=self.shape[0] ** 2 / 2)
 
     def diag(self):
@@ -112,7 +112,7 @@ class Gram(_Uncentred):
         return Gram(self.kernel, X.astype(np.float32)).repeated()
 
     def dense(self):
-        return symmetric_matrix(self.kernel, self.X.astype(float), float)
+        return symmetric_matrix(self.kernel.pairs(self.X.astype(float)), self.shape[0], float)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,14 @@ def exp_into(t):
     return t
 
 
+def profile(kernel, t):
+    """k(max(t, 0)) of squared distances, written over t."""
+    if _native is None or kernel.native_kind is None or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
+        return kernel.profile(np.maximum(t, 0, out=t))
+    _native.profile(*_profile(kernel), t)
+    return t
+
+
 def tile(kernel, Z):
     """x ↦ k(x, Z), or None."""
     if not _serves(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):

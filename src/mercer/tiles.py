@@ -80,8 +80,8 @@ def sum_shares(f, entries):
     return reduce(iadd, in_threads(work, range(shares), PASS))
 
 
-def symmetric_rows(f, X, V, kept=None):
-    """K @ V for the symmetric K whose tiles are ``f(x, y)``: only those on or above the diagonal are made.
+def symmetric_rows(f, V, kept=None):
+    """K @ V for the symmetric K whose tiles are ``f(i, j)``: only those on or above the diagonal are made.
 
     ``kept``, a dictionary, holds them from one product to the next.
     """
@@ -89,15 +89,15 @@ def symmetric_rows(f, X, V, kept=None):
     def work(lane):
         out = np.zeros(V.shape)  # sums over many tiles, in float64
         for i, j in lane:
-            tile = f(X[i], X[j]) if kept is None else kept.get((i.start, j.start))
+            tile = f(i, j) if kept is None else kept.get((i.start, j.start))
             if tile is None:
-                tile = kept[i.start, j.start] = f(X[i], X[j])
+                tile = kept[i.start, j.start] = f(i, j)
             out[i] += tile @ V[j]
             if i != j:
                 out[j] += tile.T @ V[i]
         return out
 
-    return reduce(iadd, in_threads(work, upper_tiles(X.shape[0]), PASS)).astype(V.dtype, copy=False)
+    return reduce(iadd, in_threads(work, upper_tiles(len(V)), PASS)).astype(V.dtype, copy=False)
 
 
 def keeps(n, dtype):
@@ -105,17 +105,17 @@ def keeps(n, dtype):
     return n**2 / 2 * np.dtype(dtype).itemsize <= budget_bytes()
 
 
-def symmetric_matrix(f, X, dtype):
-    """The symmetric matrix whose tiles are ``f(x, y)``: those above the diagonal are made, and mirrored."""
-    K = np.empty((X.shape[0], X.shape[0]), dtype)
+def symmetric_matrix(f, n, dtype):
+    """The symmetric n × n matrix whose tiles are ``f(i, j)``: those above the diagonal are made, and mirrored."""
+    K = np.empty((n, n), dtype)
 
     def work(lane):
         for i, j in lane:
-            K[i, j] = f(X[i], X[j])
+            K[i, j] = f(i, j)
             if i != j:
                 K[j, i] = K[i, j].T
 
-    in_threads(work, upper_tiles(X.shape[0]), "kernel matrix")
+    in_threads(work, upper_tiles(n), "kernel matrix")
     return K
 
 

@@ -13,6 +13,8 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from .. import native
 from .width import number, resolve_gamma, resolve_lengthscale
 
+MOST_FEATURES = 1000  # of an explicit map: beyond, a kernel matrix is the better way
+
 
 class Kernel(ABC, BaseEstimator):
     """A positive (semi-)definite function of two rows.
@@ -36,6 +38,10 @@ class Kernel(ABC, BaseEstimator):
     def onto(self, Z):
         """Return the function x ↦ k(x, Z), with what depends on Z alone computed once."""
 
+    def pairs(self, X):
+        """Return the function (i, j) ↦ k(X[i], X[j]) of two slices of rows."""
+        return lambda i, j: self(X[i], X[j])
+
     def product(self, Z, B):
         """Return the function x ↦ k(x, Z) @ B, and the number of entries that it needs for a row."""
         k = self.onto(Z)
@@ -48,6 +54,14 @@ class Kernel(ABC, BaseEstimator):
     @abstractmethod
     def diag(self, X):
         """Return k(xᵢ, xᵢ), of shape (n,)."""
+
+    def n_features(self, d):
+        """Return the number of explicit features on d columns; None where they are infinitely many, or too many."""
+        return
+
+    def features(self, X):
+        """Return φ(X), (n, f), of an explicit map with φ(x)ᵀφ(y) = k(x, y), where it is small."""
+        raise TypeError(f"{self!r} has no explicit map of at most {MOST_FEATURES} features on {X.shape[1]} columns.")
 
     def gradient(self, X, Z, C):
         """Return Σᵢ C[n, i] ∂k(x, zᵢ)/∂x at each row xₙ of X: (n, d)."""
@@ -147,6 +161,14 @@ class Radial(Profile):
         tile = native.tile(kernel, kernel.scaled(Z)) or _radial_tile(kernel, kernel.scaled(Z))
         return lambda x: tile(kernel.scaled(as_rows_of(Z, x)))
 
+    def pairs(self, X):
+        kernel = self.ready(X.shape[1])
+        if kernel.rough or issparse(X) or native.tile(kernel, X) is not None:
+            return super().pairs(X)
+        X = kernel.scaled(X)
+        left, right = _factors(X - X.mean(axis=0))
+        return lambda i, j: native.profile(kernel, left[i] @ right[j].T)
+
     def product(self, Z, B):
         kernel = self.ready(Z.shape[1])
         fused = native.product(kernel, kernel.scaled(Z), B)
@@ -187,17 +209,27 @@ class Radial(Profile):
 
 
 def _radial_tile(kernel, Z):
-    """x ↦ profile(‖x − Z‖²) in NumPy, for dense and sparse rows."""
+    """x ↦ profile(‖x − Z‖²) by matrix products, for dense and sparse rows."""
     if issparse(Z):
-        return lambda x: kernel.profile(_expanded(x, Z, row_norms(Z, squared=True), kernel.rough))
+        z2 = row_norms(Z, squared=True)
+        return lambda x: native.profile(kernel, _expanded(x, Z, z2, kernel.rough))
     origin = Z.mean(axis=0)  # distances do not depend on it, their rounding does
     Z = Z - origin
-    norms = row_norms(Z, squared=True)
-    return lambda x: kernel.profile(_expanded(x - origin, Z, norms, kernel.rough))
+    z2 = row_norms(Z, squared=True)
+    if kernel.rough:
+        return lambda x: native.profile(kernel, _expanded(x - origin, Z, z2, rough=True))
+    right = _factors(Z)[1]
+    return lambda x: native.profile(kernel, _factors(x - origin)[0] @ right.T)
+
+
+def _factors(X):
+    """[−2x, ‖x‖², 1] and [x, 1, ‖x‖²], whose product is ‖x − x′‖²: one matrix product makes all three terms."""
+    x2, one = row_norms(X, squared=True), np.ones(len(X), X.dtype)
+    return np.column_stack([-2 * X, x2, one]), np.column_stack([X, one, x2])
 
 
 def _expanded(X, Z, z2, rough):
-    """‖x − z‖² = ‖x‖² + ‖z‖² − 2xᵀz, never negative."""
+    """‖x − z‖² = ‖x‖² + ‖z‖² − 2xᵀz, but for its rounding, which may be negative."""
     x2 = row_norms(X, squared=True)[:, None]
     t = safe_sparse_dot(X, Z.T, dense_output=True)
     t *= -2
@@ -205,7 +237,7 @@ def _expanded(X, Z, z2, rough):
     t += z2
     if rough:
         t[t < 8 * np.finfo(t.dtype).eps * (x2 + z2)] = 0
-    return np.maximum(t, 0, out=t)
+    return t
 
 
 def sqdist(X, Y):
@@ -215,6 +247,7 @@ def sqdist(X, Y):
 
 class _Identity:
     rough = True
+    native_kind = None
 
     @staticmethod
     def profile(t):
