@@ -10,10 +10,12 @@ from sklearn.cluster import MiniBatchKMeans
 
 from .gram import Gram
 from .kernels.base import in_float64
-from .tiles import map_rows, sum_rows
+from .tiles import fold_rows, map_rows
 
 CANDIDATES = 120  # drawn in a round of the pivoted Cholesky: enough for matrix products, few enough to be accepted
 ROWS_EACH = 15  # rows among which each landmark is chosen: of more rows than that, a random part
+TALL = 4  # times as many rows as fit the cache: adding up m × m matrices is work that short tiles do more often
+BLOCKS = 4  # of a triangular matrix
 RAW_CONDITION = 1e5  # of K_ZZ: below it moments of k(x, Z) itself lose no digit that anybody sees
 
 
@@ -62,6 +64,14 @@ def _rejection_cholesky(H, before, rng, floor):
             left -= L[:, k] ** 2
             accepted.append(i)
     return np.array(accepted, int), np.tril(L[accepted, : len(accepted)])
+
+
+def pivoted_cholesky(K):
+    """Return F, in the order of the rows, with K = FFᵀ up to rounding: as many columns as K has ranks."""
+    L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=len(K) * np.finfo(float).eps * K.max(initial=0.0))
+    F = np.empty((len(K), rank))
+    F[order - 1] = np.tril(L[:, :rank])
+    return F
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,7 @@ class LandmarkBasis:
     R: np.ndarray
     condition: float
     given: Any  # all landmarks, also those that add nothing: they decide the signs
+    kept: Any = None  # numbers of those that it stands on
 
     @classmethod
     def of(cls, kernel, Z):
@@ -138,7 +149,7 @@ class LandmarkBasis:
         kept = order[:rank] - 1
         L = np.tril(L[:rank, :rank])
         R = scipy.linalg.solve_triangular(L, np.eye(rank), lower=True).T if rank else np.empty((0, 0))
-        return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0, Z)
+        return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0, Z, kept)
 
     @property
     def dtype(self):
@@ -146,7 +157,7 @@ class LandmarkBasis:
 
     def __call__(self, X):
         """f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""
-        return self.kernel(in_float64(X), in_float64(self.Z)) @ self.R
+        return times_upper(self.kernel(in_float64(X), in_float64(self.Z)), self.R)
 
     def moments(self, X, weights=None):
         """Sums over the rows of 1, f, ffᵀ and k(x, x), in one pass with a tile in memory at a time.
@@ -156,21 +167,32 @@ class LandmarkBasis:
         k, m = self.kernel.onto(in_float64(self.Z)), len(self.R)
         turned = self.condition > RAW_CONDITION
 
-        def sums(x, w):
+        def add(sums, x, w):
             x = in_float64(x)
-            f = np.column_stack([k(x) @ self.R if turned else k(x), np.ones(x.shape[0])])
-            k_xx = self.kernel.diag(x)
+            f = times_upper(k(x), self.R) if turned else k(x)
+            first, second, diagonal = sums
+            first += w @ f
             if weights is not None:
                 f *= np.sqrt(w)[:, None]
-                k_xx = k_xx * w
-            return np.append((f.T @ f).ravel(), k_xx.sum())
+            second += f.T @ f
+            diagonal += w @ self.kernel.diag(x)
 
         w = np.broadcast_to(1.0, X.shape[:1]) if weights is None else weights
-        flat = sum_rows(sums, X, w, width=2 * m)
-        turn = np.eye(m + 1)
-        turn[:m, :m] = np.eye(m) if turned else self.R
-        total = turn.T @ flat[:-1].reshape(m + 1, m + 1) @ turn
-        return Moments(self, float(total[m, m]), total[:m, m], total[:m, :m], float(flat[-1]))
+        start = lambda: (np.zeros(m), np.zeros((m, m)), np.zeros(1))  # noqa: E731
+        first, second, diagonal = fold_rows(add, start, X, w, width=max(1, m // TALL))
+        if not turned:
+            first, second = self.R.T @ first, self.R.T @ second @ self.R
+        return Moments(self, float(w.sum()), first, second, float(diagonal[0]))
+
+
+def times_upper(K, R):
+    """K @ R for an upper triangular R: in four blocks of columns, five eighths of the work."""
+    out = np.empty((len(K), len(R)))
+    for columns in np.array_split(np.arange(len(R)), BLOCKS):
+        if len(columns):
+            end = columns[-1] + 1
+            np.matmul(K[:, :end], R[:end, columns[0] : end], out=out[:, columns[0] : end])
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,12 +62,28 @@ def for_rows(f, n, width):
 
 def sum_rows(f, *arrays, width):
     """Add ``f(tile, …)``, a new array for each tile, over tiles of rows."""
-    tiles = row_tiles(arrays[0].shape[0], width)
+    return _over_rows(lambda tiles: reduce(iadd, (f(*tile) for tile in tiles)), iadd, arrays, width)
 
-    def work(lane):
-        return reduce(iadd, (f(*(a[tile] for a in arrays)) for tile in lane))
 
-    return reduce(iadd, in_threads(work, tiles, "rows" if len(tiles) > MANY else None))
+def fold_rows(f, start, *arrays, width):
+    """Add over tiles of rows what ``f(sums, tile, …)`` puts into a tuple of arrays, which begins as ``start()``."""
+
+    def fold(tiles):
+        sums = start()
+        for tile in tiles:
+            f(sums, *tile)
+        return sums
+
+    return _over_rows(fold, lambda a, b: tuple(map(iadd, a, b)), arrays, width)
+
+
+def _over_rows(work, add, arrays, width):
+    """Add up ``work(tiles)`` of each lane."""
+    rows = row_tiles(arrays[0].shape[0], width)
+    lanes = in_threads(
+        lambda lane: work(tuple(a[tile] for a in arrays) for tile in lane), rows, "rows" if len(rows) > MANY else None
+    )
+    return reduce(add, lanes)
 
 
 def sum_shares(f, entries):
@@ -197,6 +213,15 @@ def in_threads(work, items, name=None):
                     raise failures[0] from None  # not the word of those that it stopped
                 raise
         return [results[first % count][first // count] for first in range(lanes)]
+
+
+def followed(name, items):
+    """Go through the items of work that is no pass over rows, and tell whoever watches of each that is done."""
+    reports = _watcher.get()(name, len(items))
+    next(reports, None)
+    for item in items:
+        yield item
+        next(reports, None)
 
 
 @contextmanager
