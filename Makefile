@@ -1,7 +1,7 @@
 # Every target does its own set-up: Python 3.11 or newer and make are enough.
 
 EXTRAS_demo = plots
-EXTRAS_test = plots,test,lint
+EXTRAS_test = plots,dask,test,lint
 
 # The first Python that is new enough; `make PYTHON=/path/to/python` overrides it.
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))

@@ -10,14 +10,21 @@ import mercer
 ROOT = Path(mercer.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
-    {"tiles", "kernels", "native", "_native", "_checks"},
-    {"gram", "landmarks", "ritz", "davidson", "eigen"},
+    {"tiles", "lazy", "kernels", "native", "_native", "_checks"},
+    {"gram", "landmarks", "ritz", "davidson", "eigen", "likelihood", "weights"},
     {"rkhs"},
     {"preimage", "reduce"},
     {"models", "dropin"},
 ]
 ORDER = {"gram": 0, "landmarks": 1, "eigen": 2}  # inside their layer
-HOMES = {"dask": {"tiles.py"}, "matplotlib": {"plots.py"}, "pickle": set(), "cPickle": set(), "dill": set()}
+HOMES = {
+    "dask": {"lazy.py"},
+    "distributed": {"lazy.py"},
+    "matplotlib": {"plots.py"},
+    "pickle": set(),
+    "cPickle": set(),
+    "dill": set(),
+}
 
 
 def unit(path):

@@ -5,10 +5,19 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
+    "KernelPCAClassifier": "models.classifier",
+    "KernelPCAClassifierCV": "models.classifier_cv",
     "KernelPCA": "models.kernel_pca",
+    "ProbabilisticKernelPCA": "models.probabilistic",
+    "KernelPCAMixture": "models.mixture",
+    "compress": "models.compress",
+    "load": "io",
+    "SparseKernelPCA": "models.sparse",
+    "KernelPCAMonitor": "monitor",
     "plan": "planning",
+    "save": "io",
 }
-_MODULES = {"datasets", "dropin", "eigen", "kernels", "plots", "preimage", "select", "testing"}
+_MODULES = {"datasets", "dropin", "eigen", "io", "kernels", "monitor", "plots", "preimage", "select", "testing"}
 
 __all__ = ["__version__", *_HOMES]
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
+from . import lazy
+
 ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix is no kernel matrix
 ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: below it, negative eigenvalues are rounding
@@ -37,10 +39,46 @@ def check_rows(estimator, X, kernel, *, fit=False):
     return X
 
 
+def check_lazy_rows(estimator, X, kernel, sample_weight):
+    """Return a Dask array of rows, and its weights (None where none are given); its values are looked at in tasks."""
+    names = getattr(X, "columns", None)
+    X = lazy.as_rows(X)
+    estimator.n_features_in_ = X.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
+    if names is not None and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    if kernel.nonnegative and lazy.computed(X.min()) < 0:
+        raise ValueError(f"Negative values in data passed to {type(estimator).__name__} with {kernel!r}.")
+    if sample_weight is None:
+        return X, None
+    if sample_weight.shape != X.shape[:1]:
+        raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {X.shape[:1]}!")
+    if lazy.computed(sample_weight.min()) < 0 or lazy.computed(sample_weight.max()) <= 0:
+        raise ValueError("Sample weights must not be negative, and at least one row must count.")
+    return X, sample_weight
+
+
 def check_unmasked(X):
     """Refuse a masked array: its mask would be dropped without a word."""
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
+
+
+def missing_where(X):
+    """A sentence that names the first missing values of X and what to do, or nothing where none are missing."""
+    try:
+        missing = np.argwhere(np.isnan(np.asarray(X, float)))
+    except (TypeError, ValueError):  # no table of numbers
+        return ""
+    if len(missing) == 0:
+        return ""
+    row, column = missing[0]
+    names = getattr(X, "columns", None)
+    column = f"column {column}" if names is None else f"column {list(names)[column]!r}"
+    return (
+        f"\n{len(missing)} values are missing, the first in row {row}, {column}. "
+        "Fill them, for example with mercer.KernelPCAImputer, or drop the rows."
+    )
 
 
 def check_weights(sample_weight, X):

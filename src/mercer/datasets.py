@@ -4,9 +4,11 @@ Real sets are ``.npz`` files of the folder that the environment variable ``MERCE
 """
 
 import os
+from math import copysign, sqrt
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
 
 FOLDER = "MERCER_DATA"
 
@@ -58,3 +60,89 @@ def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
     angle = np.pi * (rng.uniform(size=n) + np.where(y == 0, 0.5, -0.5))
     r = radius + noise * rng.standard_normal(n)
     return np.column_stack([r * np.cos(angle), r * np.sin(angle) - radius * y]), y
+
+
+
+TANK_SENSORS = ("level 1", "level 2", "level 3", "inflow 1", "inflow 2", "flow 1-3", "flow 3-2", "outflow")
+TANK_NOISE = np.array([2e-3, 2e-3, 2e-3, 5e-7, 5e-7, 5e-7, 5e-7, 5e-7])  # of the sensors, in m and m³/s
+TANK_FAULTS = {None: 0.0, "step": 2e-5, "drift": 0.5, "sensor": 5.0}  # with their usual sizes
+
+
+def three_tanks(random_state=0, *, n=2000, fault=None, start=None, size=None, sensor=0):
+    """Rows of a simulated process: three tanks in a row, two pumps, level control, eight noisy sensors.
+
+    Flows follow Torricelli's law, q = a·sign(Δh)·√(2g|Δh|), which makes the process nonlinear. Controllers of the
+    levels 1 and 2 follow set points that wander, so that the process is never at rest.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed of set points and noise.
+    n : int, default=2000
+        Rows, ten seconds apart.
+    fault : {None, "step", "drift", "sensor"}, default=None
+        ``"step"``: tank 1 leaks from one moment on; ``"drift"``: the pipe between the tanks 1 and 3 clogs slowly;
+        ``"sensor"``: one sensor reads wrongly by a constant.
+    start : int, default=None
+        The row at which the fault begins; None for the middle.
+    size : float, default=None
+        The leak in m³/s; the share of the pipe that is clogged at the end; the error of the sensor in standard
+        deviations of its readings. None for 2·10⁻⁵, 0.5 and 5.
+    sensor : int, default=0
+        Which sensor fails.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 8)
+        Three levels, two inflows, two flows between tanks and the outflow, as ``TANK_SENSORS`` names them.
+    y : ndarray of shape (n,)
+        1 while the fault is present, else 0.
+
+    Examples
+    --------
+    >>> from mercer.datasets import three_tanks
+    >>> X, y = three_tanks(n=100, fault="step", start=60)
+    >>> X.shape, int(y.sum())
+    ((100, 8), 40)
+    """
+    if fault not in TANK_FAULTS:
+        raise ValueError(f"fault must be one of {', '.join(map(repr, TANK_FAULTS))}, and {fault!r} was given.")
+    rng = np.random.default_rng(random_state)
+    start, size = n // 2 if start is None else start, TANK_FAULTS[fault] if size is None else size
+    y = (np.arange(n) >= start) & (fault is not None)
+    grown = np.clip((np.arange(n) - start) / max(1, n - start), 0, 1)
+    X = _tanks(
+        _wandering(n, rng),
+        leak=np.where(y, size, 0.0) if fault == "step" else np.zeros(n),
+        clogged=size * grown if fault == "drift" else np.zeros(n),
+    )
+    X += TANK_NOISE * rng.standard_normal(X.shape)
+    if fault == "sensor":
+        X[y, sensor] += size * X[:, sensor].std()
+    return X, y.astype(int)
+
+
+def _wandering(n, rng, memory=0.9):
+    """Set points of the levels 1 and 2, in metres: autoregressions about 0.45 and 0.20."""
+    steps = rng.standard_normal((n, 2)) * np.sqrt(1 - memory**2)
+    return [0.45, 0.20] + [0.05, 0.03] * lfilter([1], [1, -memory], steps, axis=0)
+
+
+def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
+    """Levels and flows by Euler's method; the first rows, in which the levels find their places, are left out.
+
+    Tanks of 0.0154 m², pipes of 50 mm²; the pumps follow proportional and integral control of the levels 1 and 2.
+    """
+    (h1, h2), h3, sum1, sum2, rows = targets[0].tolist(), float(targets[0].mean()), 0.0, 0.0, []
+    torricelli = lambda a, drop: copysign(a * 5e-5 * sqrt(2 * 9.81 * abs(drop)), drop)  # noqa: E731
+    for i in [0] * warm_up + list(range(len(targets))):
+        for _ in range(substeps):
+            short1, short2 = targets[i, 0] - h1, targets[i, 1] - h2
+            in1, in2 = (min(max(4e-5 + 1e-3 * e + 2e-6 * s, 0.0), 1.2e-4) for e, s in ((short1, sum1), (short2, sum2)))
+            sum1, sum2 = sum1 + dt * short1 * (0 < in1 < 1.2e-4), sum2 + dt * short2 * (0 < in2 < 1.2e-4)
+            q13, q32, out = torricelli(0.5 * (1 - clogged[i]), h1 - h3), torricelli(0.5, h3 - h2), torricelli(0.6, h2)
+            h1 = max(h1 + dt * (in1 - q13 - leak[i]) / 0.0154, 0.0)
+            h2 = max(h2 + dt * (in2 + q32 - out) / 0.0154, 0.0)
+            h3 = max(h3 + dt * (q13 - q32) / 0.0154, 0.0)
+        rows.append((h1, h2, h3, in1, in2, q13, q32, out))
+    return np.array(rows[warm_up:])

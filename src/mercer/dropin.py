@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _checks
-from .eigen import SMALL, Davidson, Exact, Lanczos, Randomized
+from .eigen import SMALL, Davidson, Exact, Lanczos, Randomized, choose
 from .gram import Dense
 from .kernels import RBF, Cosine, FromFunction, Linear, Polynomial, Precomputed, Sigmoid
 from .preimage.learned import ridge
@@ -178,7 +178,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _solver(self, n, definite):
         """The solver of this engine that gives what is asked for; ``"arpack"`` means few pairs to full accuracy."""
         if self.eigen_solver == "auto":
-            return "auto"
+            return choose("auto", n, self.n_components)  # in the dual: eigenvectors_ has an entry for each row
         if self.eigen_solver == "dense":
             return Exact()
         if self.eigen_solver == "randomized":

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
+from . import lazy
 from .kernels import Kernel
-from .tiles import for_rows, keeps, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
+from .tiles import PASS, OneThread, for_rows, keeps, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 
 DEAR_COLUMNS = 64  # above it a tile costs more to make than to read
 
@@ -65,6 +66,7 @@ class Gram(_Uncentred):
     kernel: Kernel
     X: Any
     kept: dict | None = None
+    home: Any = None  # the rows as a Dask array, where products are made on its cluster
 
     @property
     def shape(self):
@@ -80,6 +82,8 @@ class Gram(_Uncentred):
 
     def __matmul__(self, V):
         V = np.asarray(V, self.dtype)
+        if self.home is not None:
+            return lazy.symmetric_blocks(OneThread(self.kernel), self.home, V, PASS)
         share = self.kernel.symmetric(self.X) if self.kept is None else None
         if share is None:
             return symmetric_rows(self.kernel.pairs(self.X), V, self.kept)
@@ -108,7 +112,10 @@ class Gram(_Uncentred):
         """K in single precision."""
         if self.dtype == np.float32:
             return self
-        X = self.X - self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else self.X
+        origin = self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else 0
+        X = self.X if issparse(self.X) else self.X - origin
+        if self.home is not None:
+            return Gram(self.kernel, X.astype(np.float32), home=(self.home - origin).astype(np.float32))
         return Gram(self.kernel, X.astype(np.float32)).repeated()
 
     def dense(self):

@@ -10,6 +10,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from .gram import Gram
 from .kernels.base import in_float64
+from .lazy import is_lazy, take
 from .tiles import fold_rows, map_rows
 
 CANDIDATES = 120  # drawn in a round of the pivoted Cholesky: enough for matrix products, few enough to be accepted
@@ -94,13 +95,15 @@ class Landmarks:
                 f"Landmarks(choose={self.choose!r}): give {', '.join(map(repr, CHOICES))}, row numbers or points."
             )
         m = max(500, 10 * (q or 0)) if self.n is None else self.n
-        return X if m >= X.shape[0] else CHOICES[self.choose](kernel, X, m, weights, rng)
+        if m >= X.shape[0]:
+            return take(X, slice(None))
+        return CHOICES[self.choose](kernel, X, m, weights, rng)
 
 
 def _given(choice, X):
     choice = choice if issparse(choice) else np.asarray(choice)
     if choice.ndim == 1 and np.issubdtype(choice.dtype, np.integer):
-        return X[choice]
+        return take(X, choice)
     if choice.ndim != 2 or choice.shape[1] != X.shape[1]:
         raise ValueError(
             f"Landmarks must be row numbers or points of {X.shape[1]} columns; the shape is {choice.shape}."
@@ -112,18 +115,21 @@ def _by_rpcholesky(kernel, X, m, weights, rng):
     n = X.shape[0]
     most = ROWS_EACH * m
     rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    part = X[rows]
+    part = given = take(X, rows)
     part = part if np.issubdtype(part.dtype, np.integer) else part.astype(np.float32)
-    _, pivots = rpcholesky(Gram(kernel, part), m, rng, None if weights is None else weights[rows])
-    return X[rows[np.sort(pivots)]]
+    _, pivots = rpcholesky(Gram(kernel, part), m, rng, None if weights is None else take(weights, rows))
+    return given[np.sort(pivots)]
 
 
 def _by_chance(kernel, X, m, weights, rng):
-    return X[np.sort(rng.choice(X.shape[0], m, replace=False, p=weights))]
+    return take(X, np.sort(rng.choice(X.shape[0], m, replace=False, p=take(weights, slice(None)))))
 
 
 def _by_kmeans(kernel, X, m, weights, rng):
     clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
+    if is_lazy(X):
+        rows = np.sort(rng.choice(X.shape[0], min(X.shape[0], ROWS_EACH * m), replace=False))
+        X, weights = take(X, rows), take(weights, rows)
     return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
 
 

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, reduce
 from itertools import combinations_with_replacement
-from operator import iadd
+from operator import add, iadd
 
 import numpy as np
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
+
+from .lazy import fold_blocks, is_lazy
 
 CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
@@ -27,6 +29,7 @@ TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kerne
 BYTES = 8
 LANES = 8  # sums that are kept apart, however many threads there are
 PASS = "pass over the kernel matrix"
+ROWS = "rows"
 MANY = 100  # tiles of rows: a pass that is worth watching
 POLL_SECONDS = 0.05
 
@@ -62,6 +65,8 @@ def for_rows(f, n, width):
 
 def sum_rows(f, *arrays, width):
     """Add ``f(tile, …)``, a new array for each tile, over tiles of rows."""
+    if is_lazy(arrays[0]):
+        return fold_blocks(OneThread(lambda *blocks: sum_rows(f, *blocks, width=width)), add, arrays, ROWS)
     return _over_rows(lambda tiles: reduce(iadd, (f(*tile) for tile in tiles)), iadd, arrays, width)
 
 
@@ -74,16 +79,34 @@ def fold_rows(f, start, *arrays, width):
             f(sums, *tile)
         return sums
 
+    if is_lazy(arrays[0]):
+        part = OneThread(lambda *blocks: fold_rows(f, start, *blocks, width=width))
+        return fold_blocks(part, lambda a, b: tuple(map(add, a, b)), arrays, ROWS)
     return _over_rows(fold, lambda a, b: tuple(map(iadd, a, b)), arrays, width)
 
 
-def _over_rows(work, add, arrays, width):
+def _over_rows(work, plus, arrays, width):
     """Add up ``work(tiles)`` of each lane."""
     rows = row_tiles(arrays[0].shape[0], width)
     lanes = in_threads(
-        lambda lane: work(tuple(a[tile] for a in arrays) for tile in lane), rows, "rows" if len(rows) > MANY else None
+        lambda lane: work(tuple(a[tile] for a in arrays) for tile in lane), rows, ROWS if len(rows) > MANY else None
     )
-    return reduce(add, lanes)
+    return reduce(plus, lanes)
+
+
+class OneThread:
+    """f on the thread that calls it and no other, BLAS included: a worker of a cluster has many such threads."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, *args):
+        outside, _inside.flag = not getattr(_inside, "flag", False), True
+        try:
+            with single_blas:
+                return self.f(*args)
+        finally:
+            _inside.flag = not outside
 
 
 def sum_shares(f, entries):

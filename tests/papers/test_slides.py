@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import KernelPCA
+from mercer import KernelPCA, compress
 from mercer.kernels import RBF, Polynomial
 
 EXACTLY = 1e-10
@@ -123,3 +123,51 @@ def test_centred_data_are_not_centred_in_feature_space(parabola):
     mean_sqnorm = matrix(k, X, X).mean()
     assert mean_sqnorm > 0.5
     assert uncentred.total_variance_ - centred.total_variance_ == pytest.approx(mean_sqnorm, rel=1e-10)
+
+
+# Reduced sets: ê = Σ b φ(z) on few points, φ = ‖e − ê‖²
+
+
+def phi_of(k, X, a, Z, b):
+    """φ = 1 + ΣΣ b b k(z, z) − 2 ΣΣ a b k(x, z), with its sums."""
+    own = sum(b[g] * b[d] * k(Z[g], Z[d]) for g in range(len(Z)) for d in range(len(Z)))
+    return 1 + own - 2 * sum(a[i] * b[g] * k(X[i], Z[g]) for i in range(len(X)) for g in range(len(Z)))
+
+
+@pytest.mark.parametrize("m", [5, 8])
+@pytest.mark.parametrize("name", KERNELS)
+def test_errors_of_a_reduced_set_are_the_least_of_the_slides(name, m, parabola):
+    k, kernel = KERNELS[name]
+    model = KernelPCA(3, kernel=kernel, solver="exact").fit(parabola)
+    small = compress(model, m)
+    Z, A = small.anchors_, model.subspace_.axes.B
+    b = np.linalg.pinv(matrix(k, Z, Z), rcond=1e-13) @ matrix(k, Z, parabola) @ A
+    rng = np.random.default_rng(0)
+    for j in range(3):
+        least = phi_of(k, parabola, A[:, j], Z, b[:, j])
+        assert small.compression_.errors[j] == pytest.approx(least, abs=1e-8)
+        for _ in range(5):
+            other = b[:, j] + 0.01 * rng.normal(size=len(Z))
+            assert phi_of(k, parabola, A[:, j], Z, other) >= least - 1e-9
+
+
+def test_phi_is_a_squared_distance_of_features(parabola):
+    k, kernel = KERNELS["polynomial"]
+    a = KernelPCA(1, kernel=kernel, solver="exact").fit(parabola).subspace_.axes.B[:, 0]
+    Z, b = parabola[:4], np.array([0.3, -0.2, 0.1, 0.4])
+    distance = a @ quadratic_features(parabola) - b @ quadratic_features(Z)
+    assert phi_of(k, parabola, a, Z, b) == pytest.approx(distance @ distance, rel=EXACTLY)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_projections_onto_a_reduced_axis_need_one_constant(name, parabola, X_new):
+    """Σ b k(z, x) − c with c the mean over the training points; the axis is then made as long as 1."""
+    k, kernel = KERNELS[name]
+    model = KernelPCA(1, kernel=kernel, solver="exact").fit(parabola)
+    small = compress(model, 4)
+    Z, a = small.anchors_, model.subspace_.axes.B[:, 0]
+    K = matrix(k, Z, Z)
+    b = np.linalg.solve(K, matrix(k, Z, parabola) @ a)
+    c = np.mean(matrix(k, parabola, Z) @ b)
+    projections = (matrix(k, X_new, Z) @ b - c) / np.sqrt(b @ K @ b)
+    np.testing.assert_allclose(small.transform(X_new)[:, 0], projections, atol=1e-8 * np.abs(projections).max())

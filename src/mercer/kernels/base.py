@@ -187,6 +187,12 @@ class Radial(Profile):
         """Return κ(t) and κ′(t)."""
         return self.profile(t.copy()), self.slope(t)
 
+    def with_slope(self, Z):
+        """Return the function x ↦ κ(t), κ′(t) of t = ‖x − z‖², with what depends on Z alone computed once."""
+        kernel = self.ready(Z.shape[1])
+        tile = _radial_tile(_WithSlope(kernel), kernel.scaled(Z))
+        return lambda x: tile(kernel.scaled(x))
+
     def gradient(self, X, Z, C):
         """2 Σ C κ′(t)(x − z)/ℓ²."""
         kernel = self.ready(Z.shape[1])
@@ -243,6 +249,21 @@ def _expanded(X, Z, z2, rough):
 def sqdist(X, Y):
     """‖xᵢ − yⱼ‖², of shape (n, m)."""
     return _radial_tile(_Identity(), Y)(X)
+
+
+class _WithSlope:
+    """κ and κ′ in place of κ; an infinite slope, that of a kink at t = 0, counts as none: it has no direction."""
+
+    native_kind = None
+
+    def __init__(self, kernel):
+        self.rough, self.both = kernel.rough, kernel.profile_and_slope
+
+    def profile(self, t):
+        k, slope = self.both(t)
+        if self.rough:
+            slope[np.isinf(slope)] = 0
+        return k, slope
 
 
 class _Identity:

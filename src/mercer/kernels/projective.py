@@ -1,15 +1,19 @@
 """Kernels of the inner product t = xᵀy."""
 
+from collections import Counter
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import row_norms
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .base import Projective, as_rows_of
+from ..lazy import computed
+from .base import MOST_FEATURES, Projective, as_rows_of, in_float64
 
 
 @dataclass(eq=False, repr=False)
@@ -21,7 +25,8 @@ class Linear(Projective):
     def bind(self, X, weights=None, center=True):
         bound = copy(self)
         if center and not issparse(X):
-            bound.origin = np.average(X, axis=0, weights=weights)  # in float64: the mean of float32 rows needs it
+            mean = np.average(X, axis=0, weights=weights)  # in float64: the mean of float32 rows needs it
+            bound.origin = computed(mean)
         return bound
 
     def onto(self, Z):
@@ -30,8 +35,22 @@ class Linear(Projective):
         centred = self._about_origin(Z)
         return lambda x: self._about_origin(as_rows_of(Z, x)) @ centred.T
 
+    def product(self, Z, B):
+        """(x − o)ᵀ((Z − o)ᵀB): as many products for a row as it has columns, however many points there are."""
+        M = safe_sparse_dot(in_float64(self._about_origin(Z)).T, B).astype(B.dtype)
+        return lambda x: safe_sparse_dot(self._about_origin(self._dense(x)), M, dense_output=True), Z.shape[1]
+
     def diag(self, X):
-        return super().diag(self._about_origin(X.toarray() if issparse(X) and self.origin is not None else X))
+        return super().diag(self._about_origin(self._dense(X)))
+
+    def n_features(self, d):
+        return d if d <= MOST_FEATURES else None
+
+    def features(self, X):
+        """φ(x) = x, about the origin."""
+        if self.n_features(X.shape[1]) is None:
+            return super().features(X)
+        return self._about_origin(X.toarray() if issparse(X) else X)
 
     def gradient(self, X, Z, C):
         return C @ self._about_origin(Z)
@@ -41,6 +60,10 @@ class Linear(Projective):
 
     def slope(self, t):
         return np.ones_like(t)
+
+    def _dense(self, X):
+        """Sparse rows made dense, where they have to be taken about the origin."""
+        return X.toarray() if issparse(X) and self.origin is not None else X
 
     def _about_origin(self, X):
         return X if self.origin is None else (X - self.origin).astype(X.dtype, copy=False)
@@ -85,6 +108,34 @@ class Polynomial(_Affine):
 
     def slope(self, t):
         return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
+
+    def n_features(self, d):
+        """The number of monomials: of all degrees up to ``degree``, or of that degree alone where c₀ = 0."""
+        if self.degree != int(self.degree) or self.degree < 1 or self.coef0 < 0:
+            return None  # no sum of products, or not positive semi-definite
+        f = comb(d + int(self.degree) - (self.coef0 == 0), int(self.degree))
+        return f if f <= MOST_FEATURES else None
+
+    def features(self, X):
+        """√(multinomial) Π x′ over all products of ``degree`` factors from x′ = (√γ x, √c₀)."""
+        if self.n_features(X.shape[1]) is None:
+            return super().features(X)
+        kernel = self.ready(X.shape[1])
+        x = (X.toarray() if issparse(X) else X) * X.dtype.type(kernel.gamma**0.5)
+        if kernel.coef0 > 0:
+            x = np.column_stack([x, np.full(len(x), kernel.coef0**0.5, x.dtype)])
+        return np.column_stack(
+            [
+                times**0.5 * np.prod(x[:, factors], axis=1)
+                for factors, times in _products(x.shape[1], int(kernel.degree))
+            ]
+        )
+
+
+def _products(d, degree):
+    """Each product of so many of d factors, as their numbers, and how many orders of the factors give it."""
+    for factors in combinations_with_replacement(range(d), degree):
+        yield list(factors), factorial(degree) // prod(map(factorial, Counter(factors).values()))
 
 
 @dataclass(eq=False, repr=False)

@@ -6,6 +6,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from ..lazy import computed, is_lazy, take
+
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
 MOST_ROWS = 2000  # whose pairs a median looks at: 4 million distances
@@ -55,6 +57,11 @@ def variance(X, weights=None):
     if issparse(X):
         means, variances = mean_variance_axis(X, axis=0, weights=weights)
         return float(np.mean(variances) + np.var(means))
+    if is_lazy(X):
+        w = (np.ones(X.shape[0]) if weights is None else weights)[:, None]
+        scale = float(computed(w.mean()))
+        mean = computed((w * X).mean()) / scale
+        return float(computed((w * (X - mean) ** 2).mean()) / scale)
     w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, float)
     starts = range(0, X.shape[0], CHUNK)  # no copy of all rows: they may be a file larger than memory
     mean = sum(float((w[i : i + CHUNK] @ X[i : i + CHUNK]).sum()) for i in starts) / (w.sum() * X.shape[1])
@@ -67,8 +74,9 @@ def median_sqdist(X, weights=None):
     from .base import sqdist
 
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(int)
-    t = sqdist(X[rows].astype(float), X[rows].astype(float)).ravel()
-    w = np.ones(len(rows)) if weights is None else np.asarray(weights, float)[rows]
+    part = take(X, rows).astype(float)
+    t = sqdist(part, part).ravel()
+    w = np.ones(len(rows)) if weights is None else np.asarray(take(weights, rows), float)
     positive = t > 0 if np.any(t > 0) else slice(None)
     return _weighted_median(t[positive], np.outer(w, w).ravel()[positive])
 

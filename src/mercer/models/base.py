@@ -1,26 +1,28 @@
-"""The one abstract estimator: validation, fit, transform and inverse_transform, written once."""
+"""The one abstract estimator: validation, fit and transform, written once."""
 
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
 from ..gram import Dense
 from ..kernels import NAMES, Precomputed, as_kernel
 from ..landmarks import Landmarks
-from ..preimage import PreimageResult, as_preimage, squared_error
-from ..tiles import row_tiles
+from ..lazy import computed, is_lazy, rowwise
 from .progress import CallbackSupportMixin, reported, with_callbacks
+from .returning import Returning
 
 BATCHES = 4  # arrays of the size (points, anchors) that a pre-image method has alive at once
 ACCURATE = 1e-6  # error of training coordinates that are read off the eigenvectors, relative to their size
 
 
-class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelTransformer(
+    Returning, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """A model whose fitted state is a ``Subspace``; a subclass says how it is found (``_find``)."""
 
     _doc_link_module = "mercer"
@@ -60,6 +62,9 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         """Fit, and return the coordinates of the training rows where the eigenvectors hold them, else None."""
         self._validate_params()
         kernel = as_kernel(self.kernel)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        if is_lazy(X):
+            return self._fit_lazy(kernel, *_checks.check_lazy_rows(self, X, kernel, sample_weight), rng)
         X = _checks.check_rows(self, X, kernel, fit=True)
         weights, counted = _checks.check_weights(sample_weight, X)
         if isinstance(kernel, Precomputed):
@@ -70,12 +75,27 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             kernel = kernel.bind(points, weights, center=self.center)
         _checks.check_diagonal(kernel.diag(points), kernel)
         w = None if weights is None else weights / weights.sum()
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        self.n_rows_ = float(len(counted) if weights is None else weights.sum())
         self.subspace_ = self._find(kernel, points, gram, w, rng)
         self.kernel_ = kernel
-        self.n_rows_ = float(len(counted) if weights is None else weights.sum())
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
-        return self.subspace_.training_coordinates(w, ACCURATE) if len(counted) == X.shape[0] else None
+        self.__dict__.pop("compression_", None)
+        return self._training_coordinates(w) if len(counted) == X.shape[0] else None
+
+    def _fit_lazy(self, kernel, X, weights, rng):
+        """Fit on a Dask array, which stays where it is."""
+        if isinstance(kernel, Precomputed):
+            raise ValueError("kernel='precomputed' takes a matrix in memory. Give the rows, and a kernel of them.")
+        total = None if weights is None else float(computed(weights.sum()))
+        self.n_rows_ = float(X.shape[0]) if total is None else total
+        self.kernel_ = kernel.bind(X, weights, center=self.center)
+        self.subspace_ = self._find(self.kernel_, X, None, None if total is None else weights / total, rng)
+        self.__dict__.pop("_nearest", None)
+        self.__dict__.pop("compression_", None)
+
+    def _training_coordinates(self, w):
+        """The coordinates of the rows of ``fit`` where the eigenvectors hold them, else None."""
+        return self.subspace_.training_coordinates(w, ACCURATE)
 
     @with_callbacks
     def fit_transform(self, X, y=None, sample_weight=None):
@@ -84,6 +104,7 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             Y = self._fit(X, sample_weight)
         return self.transform(X) if Y is None else Y
 
+    @rowwise
     def transform(self, X):
         """Return the coordinates y = Uᵀ(φ(x) − φ̄) of each row.
 
@@ -99,72 +120,9 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         """
         check_is_fitted(self)
         X = self._rows(X)
-        return self._finite(self.subspace_.project(X), X)
+        return self._finite(self._project(X), X)
 
-    def inverse_transform(self, Y):
-        """Return rows whose images are near φ̄ + Uy: the pre-images of coordinates.
-
-        Parameters
-        ----------
-        Y : array-like of shape (n_samples, n_components_)
-            Coordinates, as ``transform`` gives them.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Rows in the space of the data.
-        """
-        return self.preimages(Y).X
-
-    def preimages(self, Y, near=None):
-        """Return the pre-images of coordinates, with how well each came back.
-
-        Parameters
-        ----------
-        Y : array-like of shape (n_samples, n_components_)
-            Coordinates, as ``transform`` gives them.
-        near : array-like of shape (n_samples, n_features), default=None
-            Rows to begin from, for the methods that iterate.
-
-        Returns
-        -------
-        result : PreimageResult
-            ``X``, the rows; ``error``, ‖φ(x) − (φ̄ + Uy)‖² for each; ``n_iter``; ``fallback``, which rows another
-            method had to find.
-        """
-        check_is_fitted(self)
-        Y = check_array(Y, dtype=_checks.DTYPES, input_name="Y", ensure_min_features=0)
-        if Y.shape[1] != self.n_components_:
-            raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self.n_components_} components.")
-        near = None if near is None else check_array(near, dtype=_checks.DTYPES, input_name="near")
-        nearest, lift = self._preimages(), self.subspace_.lift
-        tiles = row_tiles(len(Y), BATCHES * self.subspace_.Z.shape[0])
-        parts = [nearest(lift(Y[rows]), None if near is None else near[rows]) for rows in tiles]
-        X, n_iter, fallback = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "n_iter", "fallback")
-        )
-        # lifted again where the error is asked for: the vectors of all rows would take more room than all else
-        errors = lambda: np.concatenate([squared_error(X[rows], lift(Y[rows])) for rows in tiles])  # noqa: E731
-        return PreimageResult(X, n_iter, fallback, errors)
-
-    def denoise(self, X):
-        """Return rows of the kind that the model knows, near the given ones: the pre-images of their projections.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Noisy rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows whose images are nearest to the projections of φ(x) onto the subspace.
-        """
-        check_is_fitted(self)
-        X = self._rows(X)
-        rows = None if isinstance(self.kernel_, Precomputed) or hasattr(X, "toarray") else X
-        return self.preimages(self.subspace_.project(X), near=rows).X
-
+    @rowwise
     def reconstruction_error(self, X):
         """Return r² = ‖φ(x) − its projection‖², the squared distance of each row to the subspace: (n_samples,).
 
@@ -180,8 +138,16 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         It serves to choose ``n_components`` at one kernel. It cannot choose the kernel: γ → 0 makes all rows equal in
         feature space, and always wins.
         """
-        error = float(np.mean(self.reconstruction_error(X)))
+        error = float(computed(np.mean(self.reconstruction_error(X))))
         return -error / self.total_variance_ if self.total_variance_ > 0 else -error
+
+    def _project(self, X):
+        """Rows → what ``transform`` gives."""
+        return self.subspace_.project(X)
+
+    def _lift(self, Y):
+        """What ``transform`` gives → vectors of the feature space."""
+        return self.subspace_.lift(Y)
 
     @property
     def _keeps_rows(self):
@@ -197,11 +163,19 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return values
 
-    def _preimages(self):
-        """The bound pre-image method; made at its first use, because some have to be trained."""
-        if not hasattr(self, "_nearest"):
-            self._nearest = as_preimage(self.preimage, self.kernel_).bind(self.subspace_)
-        return self._nearest
+    @property
+    def _rho(self):
+        """The variance in every direction outside the subspace, of models that have any."""
+        return 0.0
+
+    def _subspaces(self):
+        """The subspaces that the fitted model consists of."""
+        return [self.subspace_]
+
+    def _with_subspaces(self, subspaces):
+        """A copy of the fitted model with other subspaces."""
+        (subspace,) = subspaces
+        return fitted_copy(self, subspace_=subspace, kernel_=subspace.kernel)
 
     @property
     def n_components_(self):
@@ -266,3 +240,11 @@ class KernelTransformer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         tags.input_tags.pairwise = isinstance(kernel, Precomputed)
         tags.input_tags.positive_only = kernel.nonnegative
         return tags
+
+
+def fitted_copy(estimator, **changes):
+    """A copy of a fitted estimator: parameters of its own, the same fitted attributes but for the changes."""
+    copied, parameters = clone(estimator), estimator.get_params(deep=False)
+    copied.__dict__.update({k: v for k, v in estimator.__dict__.items() if k not in {*parameters, "_nearest"}})
+    copied.__dict__.update(changes)
+    return copied

@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .. import _checks, eigen, kernels, preimage
 from ..landmarks import Landmarks
-from ..rkhs import landmark_subspace, principal_subspace
+from ..rkhs import landmark_subspace, primal, principal_subspace
 from .base import KernelTransformer
 
 
@@ -30,7 +30,8 @@ class KernelPCA(KernelTransformer):
         Whether to subtract the mean in feature space.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
         How the eigenpairs are found: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``.
-        :func:`mercer.eigen.choose` has the table behind ``"auto"``; ``solver_`` tells what was done and how well.
+        :func:`mercer.eigen.choose` has the table behind ``"auto"``; where a kernel (linear, polynomial) has fewer
+        explicit features than there are rows, it decomposes those. ``solver_`` tells what was done and how well.
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
         How ``inverse_transform`` and ``denoise`` find rows: a name or an instance from :mod:`mercer.preimage`.
         ``"auto"``: in closed form for the linear kernel, by fixed point for radial kernels, else by gradient.
@@ -108,7 +109,7 @@ class KernelPCA(KernelTransformer):
         self.random_state = random_state
 
     def _find(self, kernel, X, gram, weights, rng):
-        if isinstance(self.solver, str) and self.solver != "landmarks":
+        if isinstance(self.solver, str) and self.solver != "landmarks" and not primal(kernel, X, self.solver):
             _checks.check_all_components(self.n_components, X.shape[0])
         subspace = principal_subspace(
             kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
@@ -137,6 +138,8 @@ class KernelPCA(KernelTransformer):
         self : object
             The fitted estimator.
         """
+        if hasattr(self, "compression_"):
+            raise ValueError("A compressed model cannot learn more rows. Add them to the model it was made from.")
         if not hasattr(self, "subspace_") or self.subspace_.moments is None:
             return self.fit(X, sample_weight=sample_weight)
         X = self._rows(X)

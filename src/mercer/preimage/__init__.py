@@ -1,12 +1,15 @@
 """Ways back from feature space: a point whose image is near a given vector."""
 
 from .base import PreimageResult, as_preimage, squared_error
+from .batches import in_batches
+from .compensated import Compensated, projection
 from .distances import Distances
 from .fixed_point import FixedPoint
 from .gradient import Gradient
 from .learned import Learned
 from .linear import ClosedForm
 from .smoother import Smoother
+from .walks import LatentGrid, grid, line, walk
 
 METHODS = {
     "fixed_point": FixedPoint,
@@ -18,12 +21,19 @@ METHODS = {
 
 __all__ = [
     "ClosedForm",
+    "Compensated",
     "Distances",
     "FixedPoint",
     "Gradient",
+    "LatentGrid",
     "Learned",
     "PreimageResult",
     "Smoother",
     "as_preimage",
+    "grid",
+    "in_batches",
+    "line",
+    "projection",
     "squared_error",
+    "walk",
 ]

@@ -1,7 +1,8 @@
 """What a pre-image method is: settings whose ``bind(subspace)`` gives a function of expansions.
 
 The function takes p vectors of the feature space and returns a ``PreimageResult``: p points whose images are near
-them. ``near`` gives points to begin from, where there are any. A method sees vectors, not models.
+them. ``near`` gives points to begin from, where there are any. A method sees vectors, not models. It is ``exact`` where
+the image of a row comes back to that row, and not to one like it.
 """
 
 from collections.abc import Callable
@@ -59,7 +60,11 @@ class Anchors:
         self.rows = _rows(subspace, rows)
         self.basis = np.hstack([subspace.axes.B, subspace.mean.B]).astype(float)
         self.at_anchors = Expansion(self.kernel, self.Z, self.basis)(self.Z)
-        self.inverse = np.linalg.pinv(self.basis)
+
+    @cached_property
+    def inverse(self):
+        """From coefficients to coordinates: the pseudo-inverse of the basis."""
+        return np.linalg.pinv(self.basis)
 
     def values(self, target):
         """f_j(zᵢ): (p, m)."""

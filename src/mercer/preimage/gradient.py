@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
+from ..kernels import Radial
 from .base import Anchors, found, start
+from .descent import descend
 
 
 @dataclass(frozen=True)
@@ -14,33 +15,57 @@ class Gradient:
     """Minimise k(x, x) − 2f(x) by L-BFGS, from the nearest anchor, within ``bounds`` = (lowest, highest) if given."""
 
     max_iter: int = 200
-    tol: float = 1e-8
+    tol: float = 1e-6
     bounds: Any = None
+    exact = True
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
         kernel = subspace.kernel
         if not kernel.differentiable:
-            raise ValueError(f"Gradient needs a kernel with a derivative, and {kernel!r} has none. Use 'smoother'.")
+            raise ValueError(
+                f"Gradient needs a kernel with a derivative, and {kernel!r} has none. Use preimage='smoother'."
+            )
         anchors = Anchors(subspace)
+        Z = anchors.rows.astype(float)
+        rise = _radial(kernel, Z) if isinstance(kernel, Radial) else _general(kernel, Z)
+        length = float(np.sqrt(np.mean(Z.var(axis=0)))) or 1.0
+        box = {} if self.bounds is None else dict(zip(("lower", "upper"), self.bounds, strict=True))
 
         def nearest(target, near=None):
-            X = start(anchors, target, near).astype(float)
-            ends = [self._descend(kernel, anchors.rows.astype(float), g, x) for g, x in zip(target.B.T, X, strict=True)]
-            points = np.array([end.x for end in ends]).reshape(X.shape).astype(target.B.dtype)
-            n_iter = np.array([end.nit for end in ends], int)
-            return found(points, target, n_iter)
+            G = target.B.T.astype(float)
+            X, n_iter = descend(
+                lambda rows, X: _distance(kernel, rise, G[rows], X),
+                start(anchors, target, near).astype(float),
+                length,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                **box,
+            )
+            return found(X.astype(target.B.dtype), target, n_iter)
 
         return nearest
 
-    def _descend(self, kernel, Z, g, x):
-        weights = g[None].astype(float)
-        bounds = None if self.bounds is None else Bounds(*(np.broadcast_to(b, len(x)) for b in self.bounds))
 
-        def distance(x):
-            x = x[None]
-            value = kernel.diag(x) - 2 * np.sum(weights * kernel(x, Z), axis=1)
-            return float(value[0]), (kernel.diag_gradient(x) - 2 * kernel.gradient(x, Z, weights))[0]
+def _distance(kernel, rise, G, X):
+    """k(x, x) − 2f(x) and its gradient."""
+    f, gradient = rise(G, X)
+    return kernel.diag(X) - 2 * f, kernel.diag_gradient(X) - 2 * gradient
 
-        options = {"maxiter": self.max_iter, "ftol": self.tol * 1e-4, "gtol": self.tol}
-        return minimize(distance, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+
+def _general(kernel, Z):
+    """(G, X) ↦ f(x) = Σ gᵢk(x, zᵢ) and its gradient."""
+    k = kernel.onto(Z)
+    return lambda G, X: (np.sum(G * k(X), axis=1), kernel.gradient(X, Z, G))
+
+
+def _radial(kernel, Z):
+    """The same from one evaluation of the distances: ∂f/∂x = 2 Σ gᵢκ′(tᵢ)(x − zᵢ)/ℓ²."""
+    both, scale = kernel.with_slope(Z), 1.0 if kernel.lengthscale is None else np.asarray(kernel.lengthscale) ** -2.0
+
+    def rise(G, X):
+        k, slope = both(X)
+        slope *= 2 * G
+        return np.sum(G * k, axis=1), (slope.sum(axis=1, keepdims=True) * X - slope @ Z) * scale
+
+    return rise

@@ -14,11 +14,12 @@ from .base import Anchors, found
 class Learned:
     """Kernel ridge regression of the anchors on their coordinates, solved once: x̂(y) = Σ cᵢ k(y, yᵢ), (K + αI)c = X.
 
-    ``kernel`` acts on the coordinates (None: an RBF whose γ is one over their total variance; ``Linear()`` for a linear
-    map). ``rows`` are the inputs where the anchors are not rows themselves, as with a precomputed kernel.
+    ``kernel`` acts on the coordinates (None: an RBF whose γ is ``gamma`` over their total variance; ``Linear()`` for a
+    linear map). ``rows`` are the inputs where the anchors are not rows themselves, as with a precomputed kernel.
     """
 
-    alpha: float = 1e-3
+    alpha: float = 1e-2
+    gamma: float = 1.0
     kernel: Kernel | None = None
     rows: Any = None
 
@@ -27,7 +28,7 @@ class Learned:
         anchors = Anchors(subspace, self.rows)
         along = anchors.at_anchors[:, :-1]  # ⟨φ(zᵢ), U⟩, which also turns coefficients into coordinates
         Y = along - subspace.offset
-        kernel = RBF(gamma=1 / (Y.var(axis=0).sum() or 1.0)) if self.kernel is None else self.kernel
+        kernel = RBF(gamma=self.gamma / (Y.var(axis=0).sum() or 1.0)) if self.kernel is None else self.kernel
         mean = anchors.rows.mean(axis=0)
         learned = Expansion(kernel, Y, ridge(kernel, Y, anchors.rows - mean, self.alpha))
 

@@ -1,11 +1,18 @@
 """Gaussian densities in feature space: what Zhou and De Plaen & Suykens both put around a principal subspace."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 
+from ..gram import Dense, Gram
+from ..kernels.base import in_float64
+from ..landmarks import rpcholesky
 from .expansion import Expansion
 from .subspace import Subspace
+
+ROUNDING = 10  # times √n·ε: a share of the variance that is no more than the rounding of a trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +36,18 @@ class FeatureGaussian:
 
     def mahalanobis(self, X):
         """Zhou eq. 12 in principal coordinates: L = Σ y²/λ + r²/ρ."""
-        return mahalanobis(*self.subspace.split(X), self._lam, self.rho)
+        Y, r2 = self.subspace.split(X)
+        return mahalanobis(Y, r2, self._lam, self.rho)
 
     def energy(self, X):
         """Zhou eq. 16: L̂ = L + Σ log(λ/ρ), −2 log density up to f·log(2πρ), a constant of ρ alone."""
-        return energy(*self.subspace.split(X), self._lam, self.rho)
+        Y, r2 = self.subspace.split(X)
+        return energy(Y, r2, self._lam, self.rho)
+
+    def energies(self, X):
+        """L̂ of the densities with the first 0, 1, …, q of these axes at the same ρ: (n, q + 1)."""
+        Y, r2 = self.subspace.split(X)
+        return energies(Y, r2, self._lam, self.rho)
 
     def posterior_mean(self, X):
         """E[h | x] = (1 − ρ/λ)^½ λ^{−½} y, h ~ N(0, I): (n, q)."""
@@ -52,10 +66,88 @@ class FeatureGaussian:
         """E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H."""
         return self.subspace.lift((H * np.sqrt(self._lam - self.rho)).astype(H.dtype))
 
+    def sample(self, p, rng) -> Expansion:
+        """Draw p vectors from the density, with the noise in all of span φ(Z): k_c of them has De Plaen's B Bᵀ."""
+        return self.sample_given(rng.standard_normal((p, len(self._lam))), rng)
+
+    def sample_given(self, H, rng) -> Expansion:
+        """Draw φ | h = φ̄ + U(Λ − ρ)^½ h + √ρ ΦRξ, ξ ~ N(0, I), for each row h of H; ΦR is a basis of span φ(Z)."""
+        H = np.asarray(H)
+        mean = self.features(H.astype(self.subspace.axes.B.dtype, copy=False))
+        if self.rho == 0:
+            return mean
+        basis = self._basis
+        noise = np.sqrt(self.rho) * rng.standard_normal((len(H), len(basis.R)))
+        along = np.sum(noise * basis.coordinates(H * np.sqrt(self._lam - self.rho)), axis=1)
+        B = mean.B.copy()
+        B[basis.rows] += (basis.R @ noise.T).astype(B.dtype)
+        return replace(mean, B=B, squares=mean.squares + 2 * along + np.sum(noise**2, axis=1))
+
+    def covariance(self):
+        """Σ = U(Λ − ρ)Uᵀ + ρI as a matrix, in the explicit features of the kernel: (f, f)."""
+        U = self.subspace.kernel.features(self.subspace.Z).T.astype(float) @ self.subspace.axes.B
+        return (U * (self._lam - self.rho)) @ U.T + self.rho * np.eye(len(U))
+
+    def __getstate__(self):
+        return {"subspace": self.subspace, "rho": self.rho}  # the basis is made again when it is needed
+
+    @cached_property
+    def _basis(self):
+        return _Basis.of(self.subspace)
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """An orthonormal basis ΦR of span φ(Z), on the ``rows`` of Z that span it, and where φ̄ and U lie in it."""
+
+    rows: np.ndarray
+    R: np.ndarray
+    axes: np.ndarray
+    mean: np.ndarray
+
+    @classmethod
+    def of(cls, subspace):
+        """Cut where what is left of φ(z) is the root of rounding: coefficients beyond would hold more error than noise.
+
+        The same rows for every call: samples depend on their own seed alone.
+        """
+        Z, kernel, dtype = in_float64(subspace.Z), subspace.kernel, subspace.axes.B.dtype
+        indices = np.issubdtype(Z.dtype, np.integer)
+        K = Dense(kernel(Z, Z).astype(float)) if indices else Gram(kernel, Z)
+        _, rows = rpcholesky(K, Z.shape[0], np.random.default_rng(0), tol=np.finfo(dtype).eps ** 0.5)
+        L = np.linalg.cholesky(K.block(rows))
+        R = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True).T
+        B = np.hstack([subspace.axes.B, subspace.mean.B]).astype(float)
+        along = R.T @ Expansion(kernel, Z, B)(Z[rows])
+        return cls(rows, R, along[:, :-1], along[:, -1])
+
+    def coordinates(self, Y):
+        """The coordinates of φ̄ + Uy in the basis: (n, rank)."""
+        return self.mean + Y @ self.axes.T
+
+
+def noise_variance(subspace, q, dimensions):
+    """ρ = (tr C − Σ_{p≤q} λ_p) / (dimensions − q), the most likely one: the mean variance of what q axes leave.
+
+    It is 0 where they leave nothing but rounding.
+    """
+    total = subspace.total_variance
+    tail = total - subspace.variances[:q].sum()
+    rounding = ROUNDING * subspace.Z.shape[0] ** 0.5 * float(np.finfo(subspace.axes.B.dtype).eps)
+    return float(tail / (dimensions - q)) if tail > rounding * total and dimensions > q else 0.0
+
 
 def mahalanobis(Y, r2, lam, rho):
     """L = Σ y²/λ + r²/ρ (Zhou eq. 12)."""
     return np.sum(Y.astype(float) ** 2 / lam, axis=1) + r2 / rho
+
+
+def energies(Y, r2, lam, rho):
+    """L̂ for the first 0, 1, …, q axes at one ρ, by sums along them: (n, q + 1)."""
+    squares = Y.astype(float) ** 2
+    whole = (r2 + squares.sum(axis=1)) / rho  # without any axis: all is noise
+    gains = squares * (1 / lam - 1 / rho) + np.log(lam / rho)
+    return np.column_stack([whole, whole[:, None] + np.cumsum(gains, axis=1)])
 
 
 def energy(Y, r2, lam, rho):

@@ -8,8 +8,12 @@ from ..eigen import Exact, Report, choose, eigenpairs, signs
 from ..gram import Covariance, Dense, Gram
 from ..kernels.base import in_float64
 from ..landmarks import LandmarkBasis, Landmarks, Moments
-from ..tiles import map_rows, single_blas
+from ..lazy import is_lazy, take
+from ..tiles import budget_bytes, budget_entries, map_rows, single_blas, slices
 from .expansion import Expansion
+from .primal import anchors, on_anchors, primal, spanning_basis
+
+EXACT = 1e-9  # of the variance: where more than this lies outside a basis, it does not span the feature space
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,13 @@ class Subspace:
         """Some of the axes."""
         return replace(self, axes=self.axes[j], variances=self.variances[j], offset=self.offset[j])
 
+    def holding(self, share):
+        """The number of axes that hold a share of the variance; all of them where they hold less."""
+        if share >= 1 or self.total_variance <= 0:
+            return len(self.variances)
+        held = np.cumsum(self.variances) / self.total_variance
+        return min(int(np.searchsorted(held, share)) + 1, len(held))
+
     def lift(self, Y):
         """The vectors φ̄ + U y for each row y of Y, of squared length ‖φ̄‖² + 2yᵀoffset + ‖y‖²."""
         Y = np.asarray(Y)
@@ -97,13 +108,19 @@ def principal_subspace(
 
     The covariance shares its eigenvalues with A = JᵀKJ, and its axes are U = ΦB, B = JVΛ^{−½}. With ``groups`` each
     row is centred by the mean of its own group (mean weights: a column of ``mean`` each), and φ̄ is the first one's.
+
+    ``solver="auto"`` decomposes C itself where the kernel has fewer explicit features than there are rows.
     """
     n = X.shape[0]
+    if is_lazy(X):
+        return _lazy_subspace(kernel, X, q, weights, center, solver, rng)
+    setting = primal(kernel, X, solver) if gram is None and groups is None and mean is None else None
+    subspace = None if setting is None else _primal_subspace(kernel, X, q, weights, center, setting)
+    if subspace is not None:
+        return subspace
     solver = choose(solver, n, q)
     if isinstance(solver, Landmarks):
-        with single_blas:
-            basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
-            return landmark_subspace(basis.moments(X, weights), q, center, solver)
+        return _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng)
     w = np.full(n, 1 / n) if weights is None else np.asarray(weights, float)
     S = None if not center else (w if mean is None else np.asarray(mean, float)).reshape(n, -1)
     A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
@@ -125,6 +142,56 @@ def principal_subspace(
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
     )
+
+
+def _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng):
+    with single_blas:
+        basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
+        return landmark_subspace(basis.moments(X, weights), q, center, solver)
+
+
+def _lazy_subspace(kernel, X, q, weights, center, solver, rng):
+    """Landmarks, and nothing but sums comes from the cluster; or, where another solver is named, the exact subspace.
+
+    An exact model keeps all rows, which therefore have to fit the memory budget; products by the kernel matrix are
+    still made where the blocks are.
+    """
+    solver = Landmarks() if isinstance(solver, str) and solver == "auto" else choose(solver, X.shape[0], q)
+    if isinstance(solver, Landmarks):
+        return _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng)
+    if X.nbytes > budget_bytes():
+        raise MemoryError(
+            f"An exact model keeps its {X.shape[0]} rows, {X.nbytes / 1e9:.1f} GB, and scikit-learn's working_memory "
+            f"allows {budget_bytes() / 1e9:.1f} GB. Use solver='landmarks', or sklearn.set_config(working_memory=…)."
+        )
+    gram = Gram(kernel, take(X, slice(None)), home=X)
+    weights = take(weights, slice(None))
+    return principal_subspace(kernel, gram.X, q, gram=gram, weights=weights, center=center, solver=solver, rng=rng)
+
+
+def _primal_subspace(kernel, X, q, weights, center, setting):
+    """The leading axes of C itself, which is smaller than A; None where the basis has lost too much to rounding."""
+    rng = np.random.default_rng(0)  # the result is exact, whatever is drawn: one seed for all
+    with single_blas:
+        basis, rows = spanning_basis(kernel, X, setting.features, rng)
+        moments = basis.moments(X, None if weights is None else weights * X.shape[0])
+        subspace = landmark_subspace(moments, q, center, setting)
+        if subspace.report.outside_share > EXACT:
+            return None
+        subspace = _with_signs(subspace, X, weights)
+        chosen = anchors(rows, X.shape[0], rng)
+        axes, mean = (on_anchors(f, rows, chosen, X) for f in (subspace.axes, subspace.mean))
+    return replace(subspace, axes=axes, mean=mean)
+
+
+def _with_signs(subspace, X, weights):
+    """The same subspace with its signs decided by all rows, as in the dual."""
+    w = None if weights is None else weights[:, None]
+    columns = slices(len(subspace.axes), max(1, int(budget_entries() // X.shape[0])))
+    parts = [signs(subspace[j].project(X).astype(float), w, X) for j in columns]
+    flips = np.concatenate(parts).astype(subspace.axes.B.dtype)
+    axes = replace(subspace.axes, B=subspace.axes.B * flips)
+    return replace(subspace, axes=axes, offset=subspace.offset * flips)
 
 
 def landmark_subspace(moments, q=None, center=True, solver=None):

@@ -1,0 +1,60 @@
+"""Draw what lies between a zero and a one: digits generated over a grid of two latent variables.
+
+A probabilistic kernel PCA of 500 handwritten zeros and ones, after figure 4 of De Plaen & Suykens (2023). Every latent
+vector h has a mean φ̄ + Wh in feature space, and a pre-image turns it into a picture. On the left it is the paper's, a
+mean of all 500 rows weighted by the kernel; on the right the mean of the ten rows of largest weight.
+
+Needs matplotlib, and the folder MERCER_DATA with ``mnist01.npz`` (see ``mercer.datasets``).
+
+    python examples/plot_generate_digits.py docs/images/generated-digits.png
+"""
+
+import sys
+
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import ProbabilisticKernelPCA, datasets
+from mercer.kernels import RBF
+from mercer.preimage import Smoother
+
+ROWS, STEPS, SIDE = 500, 9, 28
+SIGMA = 4.0  # the width of the kernel in the paper, for pixels between 0 and 1
+
+
+def digits():
+    """The first zeros and ones, in equal parts as they come."""
+    return datasets.load("mnist01")["X_train"][:ROWS] / 255.0
+
+
+def fitted(X, neighbours):
+    """Two latent variables, noise by maximum likelihood, and a smoother of so many neighbours."""
+    model = ProbabilisticKernelPCA(2, kernel=RBF.from_sigma(SIGMA), preimage=Smoother(neighbours), random_state=0)
+    return model.fit(X)
+
+
+def mosaic(model, ends):
+    """The pictures behind a grid of latent vectors, from the lower left to the upper right."""
+    first, second = (np.linspace(*ends[:, j], STEPS) for j in (0, 1))
+    H = np.array([(a, b) for b in second[::-1] for a in first])
+    pictures = model.inverse_transform(H).reshape(STEPS, STEPS, SIDE, SIDE)
+    return pictures.transpose(0, 2, 1, 3).reshape(STEPS * SIDE, STEPS * SIDE)
+
+
+def main(path):
+    """Draw both mosaics side by side."""
+    X = digits()
+    sharp, paper = fitted(X, 10), fitted(X, ROWS)
+    ends = np.quantile(sharp.transform(X), [0.02, 0.98], axis=0)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 4.3), layout="constrained")
+    for ax, model, title in zip(axes, (paper, sharp), ("mean of all rows", "mean of the ten nearest"), strict=True):
+        ax.imshow(mosaic(model, ends), cmap="gray_r", vmin=0, vmax=1, extent=(*ends[:, 0], *ends[:, 1]), aspect="auto")
+        ax.set(title=title, xlabel="latent variable 1", ylabel="latent variable 2")
+    figure.savefig(path, dpi=90)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "generated-digits.png")

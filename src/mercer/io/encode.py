@@ -1,0 +1,117 @@
+"""Models as plain values: JSON for what is small, arrays apart, and no code.
+
+None, booleans, numbers, strings and lists stand for themselves. Anything else is an object with one key that says what
+it is: ``{"array": name}``, ``{"tuple": […]}``, ``{"made": class, …}`` and so on.
+"""
+
+import inspect
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
+
+from .registry import ONLY, name_of
+
+DEEPEST = 40  # levels of values inside values: more than any model has, fewer than Python's stack
+TRANSIENT = ("_skl_", "_callback", "_metadata_request", "_sklearn_version")  # of scikit-learn's machinery, not the model
+WAY_OUT = "Or keep this model by skops, joblib or pickle, and open such files only where you trust their source."
+
+
+class Unstorable(TypeError):
+    """A part of a model that is no data."""
+
+
+def encode(value, store, where, depth=0):
+    """Return a value as JSON can hold it; ``store(array)`` keeps an array and returns its name."""
+    if depth > DEEPEST:
+        raise Unstorable(f"{where} is nested more than {DEEPEST} levels deep, or contains itself.")
+
+    def inner(part, name):
+        return encode(part, store, f"{where}{name}", depth + 1)
+
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, list):
+        return [inner(part, f"[{i}]") for i, part in enumerate(value)]
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return {"tuple": [inner(part, f"[{i}]") for i, part in enumerate(value)]}
+    if isinstance(value, dict):
+        return {"dict": [[inner(key, " key"), inner(part, f"[{key!r}]")] for key, part in value.items()]}
+    if isinstance(value, slice):
+        return {"slice": [inner(end, "") for end in (value.start, value.stop, value.step)]}
+    if isinstance(value, np.generic):
+        return {"scalar": value.dtype.str, "value": inner(value.item(), "")}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return {"objects": [inner(part, "[…]") for part in value.ravel().tolist()], "shape": list(value.shape)}
+    if isinstance(value, np.ndarray):
+        return {"array": _stored(value, store, where)}
+    if issparse(value):
+        return _sparse(value, inner)
+    if isinstance(value, np.random.RandomState):
+        return {"random_state": inner(value.get_state(), "")}
+    return _made(value, inner, where)
+
+
+def _stored(array, store, where):
+    try:
+        return store(array)
+    except ValueError as error:
+        raise Unstorable(f"{where} cannot be stored: {error}.") from None
+
+
+def _sparse(matrix, inner):
+    """A sparse matrix or array, by rows unless it is by columns."""
+    matrix = matrix if matrix.format in {"csr", "csc"} else matrix.tocsr()
+    parts = {part: inner(getattr(matrix, part), f".{part}") for part in ("data", "indices", "indptr")}
+    return {"sparse": type(matrix).__name__, "shape": list(map(int, matrix.shape)), **parts}
+
+
+def _made(value, inner, where):
+    """An instance of a class on the list: what its constructor takes, and the rest of its state."""
+    name = name_of(type(value))  # type: ignore[arg-type]
+    if name is None:
+        raise Unstorable(f"{where} is {_described(value)} {WAY_OUT}")
+    settled = _parameters(value)
+    params = {key: part for key, part in settled.items() if key in ONLY.get(name, settled)}
+    state = {key: part for key, part in _state(value).items() if key not in settled and is_data(type(value), key)}
+    return {
+        "made": name,
+        "params": {key: inner(part, f".{key}") for key, part in params.items()},
+        "state": {key: inner(part, f".{key}") for key, part in state.items()},
+    }
+
+
+def _parameters(value: Any):
+    if isinstance(value, BaseEstimator | GaussianProcessKernel):
+        return value.get_params(deep=False)
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return value._asdict() if hasattr(value, "_asdict") else {}
+
+
+def _state(value):
+    """What an object holds, without what it makes again when it is needed."""
+    state = value.__getstate__() or {}
+    return {key: part for key, part in state.items() if not key.startswith(TRANSIENT)}
+
+
+def is_data(cls, key):
+    """Whether an attribute is data: no method, property or cached value of the class, which it would hide."""
+    found = inspect.getattr_static(cls, key, None)
+    return key.isidentifier() and not key.startswith("__") and not hasattr(found, "__get__")
+
+
+def _described(value):
+    if callable(value) and not isinstance(value, BaseEstimator) and not is_dataclass(value):
+        return (
+            f"the function {getattr(value, '__name__', value)!r}, and a model file holds data and no code. "
+            "Use a kernel of mercer.kernels, which can be added and multiplied."
+        )
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"of the class {name}, which a model file does not hold (mercer.io.CLASSES)."

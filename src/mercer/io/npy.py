@@ -1,0 +1,53 @@
+"""Arrays as bytes: NumPy's ``.npy`` format for plain numbers and strings, whose headers are not believed."""
+
+import math
+from io import BytesIO
+
+import numpy as np
+from numpy.lib import format as npy
+
+KINDS = "biufU"  # booleans, integers, floats, strings: no objects, which would be pickles
+MOST_HEADER = 10_000  # bytes of text in front of an array: NumPy's own limit
+LARGEST_NUMBER = 8  # bytes: long doubles differ between machines
+
+
+def dump(array):
+    """Return an array as the bytes of a ``.npy`` file: its header, and its memory without a copy where it can be."""
+    array = np.asarray(array)
+    check_dtype(array.dtype)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    header = BytesIO()
+    npy.write_array_header_1_0(header, npy.header_data_from_array_1_0(array))
+    by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+    return header.getvalue(), np.ravel(array.T if by_columns else array).view(np.uint8).data
+
+
+def parse(data):
+    """Return the array in ``data``, the bytes of a ``.npy`` file as an array of uint8, as a view of them.
+
+    The length that the header declares must be that of the data: a header that lies allocates nothing.
+    """
+    head = BytesIO(data[: MOST_HEADER + len(npy.MAGIC_PREFIX) + 6].tobytes())
+    try:
+        version = npy.read_magic(head)
+        read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, fortran, dtype = read_header(head, max_header_size=MOST_HEADER)
+    except Exception:  # whatever NumPy stumbles over, the tokenizer and the recursion limit among them
+        raise ValueError("it has no header of an array that can be read") from None
+    check_dtype(dtype)
+    if any(side < 0 for side in shape):
+        raise ValueError(f"its header declares the shape {shape}")
+    body, length = data[head.tell() :], math.prod(shape) * dtype.itemsize
+    if len(body) != length:
+        raise ValueError(f"its header declares {length} bytes of numbers, and it has {len(body)}")
+    array = (body if body.ctypes.data % dtype.alignment == 0 else body.copy()).view(dtype)
+    native = array.astype(dtype.newbyteorder("="), copy=False)
+    return native.reshape(shape, order="F" if fortran else "C")
+
+
+def check_dtype(dtype):
+    """Refuse what is neither plain numbers nor strings."""
+    if dtype.kind not in KINDS or dtype.hasobject or dtype.kind != "U" and dtype.itemsize > LARGEST_NUMBER:
+        raise ValueError(f"it is an array of {dtype}, and only plain numbers and strings can be stored")
+    if dtype.itemsize == 0:
+        raise ValueError("it is an array of empty strings")

@@ -1,0 +1,73 @@
+"""The estimator that a monitor takes where none is given: rules for scaling, width, rows and components of raw tables."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..kernels import RBF
+from ..kernels.width import median_sqdist
+from ..landmarks import Landmarks
+from ..models.kernel_pca import KernelPCA
+from ..rkhs import Expansion
+
+WIDTH = 0.1  # γ times the median squared distance: wide, so that axes follow what columns do together
+SHARE = 0.95  # of the variance that the components hold
+CORE = 0.9  # of the rows, the densest, that the axes are found on: a table may hold anomalies
+REFERENCE = 1000  # rows by which density is judged
+FEW = 1000  # rows up to which no landmarks are needed
+LANDMARKS = 500
+INNER = (5, 95)  # percentiles that a column's scale is taken from
+NORMAL_RANGE = 3.29  # standard deviations between them for a normal column
+
+
+class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Subtract medians and divide by the range from the 5th to the 95th percentile, as standard deviations.
+
+    A column with no such range, that is nearly always the same, is divided by its standard deviation; a constant one
+    by 1.
+    """
+
+    def fit(self, X, y=None):
+        """Find the scale of each column."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        low, self.center_, high = np.percentile(X.astype(float), [INNER[0], 50, INNER[1]], axis=0)
+        deviation = X.std(axis=0, dtype=float)
+        scale = np.where(high > low, (high - low) / NORMAL_RANGE, deviation)
+        self.scale_ = np.where(scale > 0, scale, 1.0)
+        return self
+
+    def transform(self, X):
+        """Return the columns in their scales."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return ((X - self.center_) / self.scale_).astype(X.dtype)
+
+
+def fit_default(X, rng, *, gamma=None, q=None):
+    """Return the default estimator, fitted on X, and the rows that its axes were found on.
+
+    Columns are scaled by :class:`InnerScaler`; γ = 0.1 / median squared distance; the axes are those of the densest
+    nine tenths of the rows; components hold 95 % of the variance; beyond 1000 rows there are 500 landmarks.
+    """
+    scaler = InnerScaler().fit(X)
+    rows = scaler.transform(X)
+    scale = median_sqdist(rows)
+    scale = scale if scale > 0 else 1.0
+    gamma = WIDTH / scale if gamma is None else gamma
+    core = densest(rows, RBF(gamma=gamma / WIDTH), rng)
+    model = KernelPCA(
+        SHARE if q is None else q,
+        kernel=RBF(gamma=float(gamma)),
+        solver="auto" if len(X) <= FEW else Landmarks(n=LANDMARKS),
+        random_state=int(rng.integers(2**31)),
+    ).fit(rows, sample_weight=None if core.all() else core.astype(float))
+    return Pipeline([("scaler", scaler), ("model", model)]), core
+
+
+def densest(X, kernel, rng):
+    """The rows in the densest nine tenths, by the mean of k(x, ·) over some of the rows: a mask."""
+    n = len(X)
+    some = X if n <= REFERENCE else X[np.sort(rng.choice(n, REFERENCE, replace=False))]
+    density = Expansion(kernel, some, np.full((len(some), 1), 1 / len(some), X.dtype))(X)[:, 0]
+    return density >= np.quantile(density, 1 - CORE)

@@ -1,0 +1,251 @@
+"""A detector of abnormal rows by the two charts of process monitoring."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import _checks
+from ..kernels import Precomputed
+from . import charts, limits
+from .calibration import held_out, left_out, parts, t2_and_spe
+from .contributions import contributions
+from .default import fit_default
+
+LIMITS = ("holdout", "loo", "f-chi2", "quantile")
+
+
+class KernelPCAMonitor(OutlierMixin, BaseEstimator):
+    """Tell abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
+
+    T² = Σ y²/λ grows where a row is far from the mean along the axes; SPE = r² grows where it leaves the subspace. Each
+    has a limit, and together they give false alarms at the rate ``alpha``.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        A kernel PCA, or a pipeline that ends with one: any model of mercer that has a ``subspace_``. None for one made
+        for raw tables: columns scaled by their inner 90 %, an RBF with γ = 0.1 / median squared distance, axes from
+        the densest nine tenths of the rows, components for 95 % of the variance, 500 landmarks beyond 1000 rows.
+    alpha : float, default=0.01
+        The share of normal rows that raise an alarm, in one chart or both.
+    limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"
+        Where the limits come from. ``"holdout"``: rows that the model has not seen, in five folds of blocks of
+        consecutive rows, until there are 10 000. ``"loo"``: each row by the model of all others (a ``KernelPCA``, up
+        to some thousand rows). ``"f-chi2"``: the F and g·χ² laws from the training rows. ``"quantile"``: quantiles
+        of the training rows; like the laws it is optimistic, because the model has seen them.
+    random_state : int, RandomState or None, default=None
+        For the folds, and the default estimator's landmarks.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted model.
+    limits_ : Limits
+        The limits ``t2`` and ``spe``.
+    calibration_ : ndarray of shape (n_calibration, 2)
+        T² and SPE of the rows that the limits were set by, in their order.
+    offset_ : float
+        −1: a score below it is an alarm.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor
+    >>> from mercer.datasets import TANK_SENSORS, three_tanks
+    >>> normal, _ = three_tanks(n=600)
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(normal)
+    >>> X, y = three_tanks(1, n=100, fault="sensor", sensor=3)
+    >>> bool((monitor.predict(X)[y == 1] == -1).mean() > 0.9)
+    True
+    >>> TANK_SENSORS[monitor.contributions(X[y == 1]).mean(axis=0).argmax()]
+    'inflow 1'
+    """
+
+    _doc_link_module = "mercer"
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods("fit"), None],
+        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        "limits": [StrOptions(set(LIMITS))],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, estimator=None, *, alpha=0.01, limits="holdout", random_state=None):
+        self.estimator = estimator
+        self.alpha = alpha
+        self.limits = limits
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Fit the model and set the limits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of normal operation; a few abnormal ones among them do little harm.
+        y : None
+            Not used; present by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted monitor.
+        """
+        with _checks.unchanged_on_error(self):
+            self._validate_params()
+            self._fit(self._rows(X, fit=True))
+        return self
+
+    def _fit(self, X):
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        _warn_of_constants(X, getattr(self, "feature_names_in_", None))
+        self.estimator_, seen, again = self._recipe(X, rng)
+        _, model = parts(self.estimator_)
+        if not hasattr(model, "subspace_"):
+            raise ValueError(f"The estimator must end with a model of mercer, and {type(model).__name__} is none.")
+        if isinstance(model.subspace_.kernel, Precomputed):
+            raise ValueError("A monitor needs rows, and this estimator has a precomputed kernel.")
+        subspace = model.subspace_
+        _warn_of_few_rows(model, len(X))
+        if self.limits == "holdout":
+            values = held_out(again, X, len(subspace.variances), rng)
+        elif self.limits == "loo":
+            values = left_out(self.estimator_, X, seen)
+        else:
+            values = t2_and_spe(self.estimator_, X)
+        self.calibration_ = np.column_stack(values)
+        self.limits_ = self._limits(self.calibration_, self.alpha)
+        self.offset_ = -1.0
+
+    def _recipe(self, X, rng):
+        """The fitted estimator, the rows that it saw, and a function that fits it again on other rows."""
+        if self.estimator is None:
+            fitted, seen = fit_default(X, rng)
+            gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
+            return fitted, seen, lambda rows: fit_default(rows, rng, gamma=gamma, q=q)[0]
+        fit = lambda rows: clone(self.estimator).fit(rows)  # noqa: E731
+        return fit(X), np.ones(len(X), bool), fit
+
+    def _limits(self, calibration, alpha):
+        """The limits at a rate ``alpha`` from the values of T² and SPE in the columns of ``calibration``."""
+        subspace = parts(self.estimator_)[1].subspace_
+        if self.limits == "f-chi2":
+            q, n = len(subspace.variances), len(calibration)
+            found = limits.classical(*calibration.T, alpha, q, n)
+        else:
+            found = limits.empirical(*calibration.T, alpha)
+        return limits.above_rounding(found, subspace.total_variance)
+
+    def statistics(self, X):
+        """Return T² and SPE of each row, from one evaluation of the kernel: two arrays of shape (n_samples,)."""
+        check_is_fitted(self)
+        return t2_and_spe(self.estimator_, self._rows(X))
+
+    def t2(self, X):
+        """Return T² = Σ y²/λ of each row: how far it is from the mean along the axes."""
+        return self.statistics(X)[0]
+
+    def spe(self, X):
+        """Return SPE = r² of each row: its squared distance to the subspace."""
+        return self.statistics(X)[1]
+
+    def score_samples(self, X):
+        """Return −max(T²/limit, SPE/limit) of each row: the lower, the more abnormal; below −1 is an alarm."""
+        t2, spe = self.statistics(X)
+        return -np.maximum(t2 / self.limits_.t2, spe / self.limits_.spe)
+
+    def decision_function(self, X):
+        """Return ``score_samples(X) − offset_``: negative for alarms."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """Return −1 for rows beyond a limit, 1 for all others."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def contributions(self, X, of="spe"):
+        """Return how much each input variable contributes to a statistic of each row.
+
+        The gradient is integrated from the denoised row to the row, so that contributions sum to the difference of
+        the statistic between the two. The kernel must be differentiable.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, most often those of an alarm.
+        of : {"spe", "t2"}, default="spe"
+            The statistic.
+
+        Returns
+        -------
+        contributions : ndarray of shape (n_samples, n_features)
+            The largest names the variable to look at first.
+        """
+        check_is_fitted(self)
+        if of not in {"spe", "t2"}:
+            raise ValueError(f"of must be 'spe' or 't2', and {of!r} was given.")
+        return contributions(self.estimator_, self._rows(X), of)
+
+    def chart(self, X, *, smoothing=0.2, run=1):
+        """Return the charts of rows in time: smoothed T² and SPE, limits for them, and alarms.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time; a frame with a time index is looked at for gaps.
+        smoothing : float in (0, 1], default=0.2
+            The weight of the newest row in the exponential average; 1 for no smoothing. Limits are set anew, by the
+            calibration rows smoothed alike: smaller values find smaller, lasting faults.
+        run : int, default=1
+            Rows in a row that must be beyond a limit before there is an alarm.
+
+        Returns
+        -------
+        chart : Chart
+            ``t2``, ``spe``, ``limits``, ``beyond``, ``alarms``, and ``delay(start)``.
+        """
+        check_is_fitted(self)
+        _check_chart(smoothing, run)
+        gaps = charts.gaps_of(X)
+        calibration = charts.smoothed(self.calibration_, smoothing)
+        # a smoothed T² follows no F law: quantiles, or where there are few rows the tail of g·χ²
+        found = self.limits_ if smoothing == 1 else limits.empirical(*calibration.T, self.alpha)
+        total = parts(self.estimator_)[1].subspace_.total_variance
+        return charts.chart(*self.statistics(X), limits.above_rounding(found, total), smoothing, run, gaps)
+
+    def _rows(self, X, fit=False):
+        _checks.check_unmasked(X)
+        try:
+            return validate_data(self, X, reset=fit, dtype=_checks.DTYPES, ensure_min_samples=2 if fit else 1)
+        except ValueError as error:
+            raise ValueError(f"{error}{_checks.missing_where(X)}") from None
+
+
+def _check_chart(smoothing, run):
+    if not (isinstance(smoothing, Real) and 0 < smoothing <= 1):
+        raise ValueError(f"smoothing must be a number in (0, 1], and {smoothing!r} was given.")
+    if not (isinstance(run, Integral) and run >= 1):
+        raise ValueError(f"run must be a whole number of rows, at least 1, and {run!r} was given.")
+
+
+def _warn_of_constants(X, names):
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if len(constant):
+        named = constant.tolist() if names is None else names[constant].tolist()
+        warnings.warn(
+            f"The columns {named} are constant: nothing tells how much they may change, and a change counts in raw "
+            "units. Look at these sensors, or leave the columns out.",
+            stacklevel=4,
+        )
+
+
+def _warn_of_few_rows(model, n):
+    asked = getattr(model, "n_components", None)
+    if isinstance(asked, Integral) and asked >= n:
+        warnings.warn(
+            f"{asked} components are asked for, and {n} rows have at most {n - 1}: the model fits every row, and its "
+            "limits say little. Ask for fewer components, or give more rows.",
+            stacklevel=4,
+        )

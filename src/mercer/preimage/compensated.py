@@ -1,0 +1,96 @@
+"""Projections of noisy rows, as if the noise had not moved them away from all others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Radial, sqdist
+from ..tiles import map_rows
+from .base import PreimageResult, as_preimage
+
+SAMPLE = 1000  # anchors whose nearest neighbours tell the usual distance: their median is known to a few per cent
+
+
+@dataclass(frozen=True)
+class Compensated:
+    """Another method, for noisy rows: ``denoise`` lowers their squared distances by what noise added to them.
+
+    Noise in many columns adds about the same number c to all squared distances of a row, so that k(x, z) and the
+    coordinates shrink. ``denoise`` then projects with κ(t − c) in place of κ(t). For ``excess="nearest"`` c is the
+    squared distance to the nearest anchor, less what is usual among anchors (the median), where that is positive; a
+    number gives c itself (in units of the lengthscale where the kernel has one): d·σ² for Gaussian noise in d columns.
+    Pre-images of coordinates are those of ``method``.
+
+    It serves radial kernels. It helps most where noise is strong and columns are many; on clean rows it changes little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import RBF
+    >>> from mercer.preimage import Compensated
+    >>> rng = np.random.default_rng(0)
+    >>> angle = np.linspace(0, 6, 200)[:, None]
+    >>> X = np.cos(angle + np.arange(30))  # a circle, in thirty columns
+    >>> noisy = X + 0.5 * rng.normal(size=X.shape)
+    >>> def error(preimage):
+    ...     model = KernelPCA(6, kernel=RBF(0.1), preimage=preimage).fit(X)
+    ...     return np.mean((model.denoise(noisy) - X) ** 2)
+    >>> bool(error(Compensated()) < error("auto"))
+    True
+    """
+
+    method: Any = "auto"
+    excess: Any = "nearest"
+
+    @property
+    def exact(self):
+        return getattr(self.method, "exact", False)
+
+    def bind(self, subspace):
+        """Return the function from vectors to points, with the projection of noisy rows as its ``project``."""
+        if not isinstance(subspace.kernel, Radial):
+            raise ValueError(
+                f"Compensated needs a radial kernel, and this model has {subspace.kernel!r}. "
+                f"Use preimage={self.method!r} itself."
+            )
+        return _Bound(as_preimage(self.method, subspace.kernel).bind(subspace), projection(subspace, self.excess))
+
+
+@dataclass(frozen=True)
+class _Bound:
+    nearest: Callable[..., PreimageResult]
+    project: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, target, near=None):
+        return self.nearest(target, near)
+
+
+def projection(subspace, excess="nearest"):
+    """Return the function from noisy rows to Y = κ(max(t − c, 0)) B − offset."""
+    if isinstance(excess, str) and excess != "nearest":
+        raise ValueError(f"excess={excess!r} is unknown. Give 'nearest', or the number to take off squared distances.")
+    kernel = subspace.kernel
+    Z = kernel.scaled(subspace.Z)
+    usual = _usual(Z) if isinstance(excess, str) else None
+
+    def project(x):
+        t = sqdist(kernel.scaled(x), Z)
+        t -= excess if usual is None else np.maximum(t.min(axis=1, keepdims=True) - usual, 0)
+        return kernel.profile(np.maximum(t, 0, out=t)) @ subspace.axes.B - subspace.offset
+
+    return lambda X: map_rows(project, X, width=2 * len(Z))
+
+
+def _usual(Z):
+    """The median squared distance from an anchor to the nearest other one; infinite where there is no other."""
+    index = np.unique(np.linspace(0, len(Z) - 1, min(SAMPLE, len(Z))).astype(int))
+
+    def to_nearest(i):
+        t = sqdist(Z[i], Z)
+        t[np.arange(len(i)), i] = np.inf
+        return t.min(axis=1)
+
+    return np.median(map_rows(to_nearest, index, width=2 * len(Z)))

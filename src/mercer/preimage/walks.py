@@ -1,0 +1,41 @@
+"""Walks through the space of coordinates, and the rows that they pass."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class LatentGrid:
+    """Rows over a grid of two coordinates: ``X[i, j]`` is the pre-image at (``first[j]``, ``second[i]``)."""
+
+    X: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+def walk(nearest, lift, blocks, near=None):
+    """Return the pre-images of blocks of coordinates, each block begun where the one before it ended: (b, p, d)."""
+    points = []
+    for Y in blocks:
+        near = nearest(lift(Y), near).X
+        points.append(near)
+    return np.stack(points)
+
+
+def line(first, last, n):
+    """n points from one to the other, both ends included, as blocks of one: (n, 1, q)."""
+    share = np.linspace(0, 1, n, dtype=first.dtype)[:, None, None]
+    return (1 - share) * first + share * last
+
+
+def grid(Y, components, n, quantiles):
+    """Two ranges, between quantiles of the coordinates Y, and the grid over them: (n,), (n,), (n, n, q).
+
+    The other coordinates stay at their means.
+    """
+    ranges = [np.linspace(*np.quantile(Y[:, j], quantiles), n, dtype=Y.dtype) for j in components]
+    blocks = np.tile(Y.mean(axis=0, dtype=float).astype(Y.dtype), (n, n, 1))
+    for j, values in zip(components, np.meshgrid(*ranges), strict=True):
+        blocks[:, :, j] = values
+    return *ranges, blocks

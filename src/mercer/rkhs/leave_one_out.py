@@ -1,0 +1,59 @@
+"""What a principal subspace would say of each of its own rows, had it been found without that row.
+
+Leaving a row out takes a multiple of yyᵀ from the covariance, which is Λ in its own axes: the eigenvalues without the
+row are roots of a secular equation, and one decomposition serves all rows (Golub 1973; Bunch, Nielsen & Sorensen 1978).
+"""
+
+import numpy as np
+
+from ..tiles import map_rows
+
+BISECTIONS = 45  # of the gap between two eigenvalues: its share 3e-14 is left
+
+
+def leave_one_out(Y, r2, lam, q, *, center=True):
+    """Return T² and r² of each row to the q leading axes of all other rows: (n,), (n,).
+
+    ``Y``, ``r2`` and ``lam`` are the rows' coordinates, their squared distances and the variances of a subspace with
+    all axes (every row counting 1/n). With c = 1/(n − 1) the covariance without a row is n/(n − 1)·(Λ − c yyᵀ), and
+    the row is n/(n − 1)·y from the mean of the others; without centring c = 1/n, and the row is y.
+    """
+    n = len(Y)
+    if n < 2:
+        raise ValueError("Leaving one row out needs at least two rows.")
+    c, away = (1 / (n - 1), n / (n - 1)) if center else (1 / n, 1.0)
+    q = min(q, len(lam), n - (2 if center else 1))  # the rank of what is left
+    below = np.append(lam, 0.0)[1 : q + 1]
+
+    def tile(Y, r2):
+        squares = np.asarray(Y, float) ** 2
+        mu = _roots(squares, lam, below, c)
+        along = away * _lengths(squares, lam, mu, c)
+        variances = n / (n - 1) * mu
+        left = np.divide(along**2, variances, out=np.zeros_like(mu), where=variances > 0)
+        spe = away**2 * squares.sum(axis=1) - np.sum(along**2, axis=1) + r2
+        return np.column_stack([left.sum(axis=1), np.maximum(spe, 0)])
+
+    both = map_rows(tile, Y, np.asarray(r2, float), width=4 * max(1, q) * len(lam))
+    return both[:, 0], both[:, 1]
+
+
+def _roots(squares, lam, below, c):
+    """μ_j in (λ_{j+1}, λ_j) with c Σᵢ yᵢ²/(λᵢ − μ) = 1, by bisection: the sum grows with μ between two poles."""
+    q = len(below)
+    low, high = (np.broadcast_to(end, (len(squares), q)).copy() for end in (below, lam[:q]))
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = squares[:, None, :] / (lam - middle[:, :, None])
+            left_of_root = c * terms.sum(axis=2) < 1
+        low, high = np.where(left_of_root, middle, low), np.where(left_of_root, high, middle)
+    return (low + high) / 2
+
+
+def _lengths(squares, lam, mu, c):
+    """|yᵀu_j| of the axes u_j ∝ (Λ − μ_j)⁻¹y: 1/(c‖(Λ − μ_j)⁻¹y‖), and 0 where an eigenvalue did not move."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        norms = np.sqrt(np.sum(squares[:, None, :] / (lam - mu[:, :, None]) ** 2, axis=2))
+        lengths = 1 / (c * norms)
+    return np.where(np.isfinite(lengths), lengths, 0.0)

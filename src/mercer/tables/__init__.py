@@ -1,0 +1,7 @@
+"""Tables in and out: CSV, TSV, Parquet, ``.npy``, ``.npz`` and pipes, read strictly."""
+
+from .formats import FORMATS, format_of, read, write
+from .recipe import Recipe, learn
+from .table import Table, TableError, choose
+
+__all__ = ["FORMATS", "Recipe", "Table", "TableError", "choose", "format_of", "learn", "read", "write"]

@@ -1,0 +1,24 @@
+"""Laws that every kernel, operator, eigensolver and pre-image obeys, for those of mercer and for your own.
+
+``check_kernel``, ``check_operator``, ``check_solver`` and ``check_preimage`` are plain functions: they return nothing
+where all is well and raise ``AssertionError`` with the law that is broken and by how much. Each runs a tuple of single
+laws (``KERNEL_LAWS``, ``OPERATOR_LAWS``, ``SOLVER_LAWS``, ``PREIMAGE_LAWS``), which can be run, and selected, one by
+one.
+"""
+
+from .kernels import KERNEL_LAWS, check_kernel
+from .operators import OPERATOR_LAWS, check_operator, tile_height
+from .preimages import PREIMAGE_LAWS, check_preimage
+from .solvers import SOLVER_LAWS, check_solver
+
+__all__ = [
+    "KERNEL_LAWS",
+    "OPERATOR_LAWS",
+    "PREIMAGE_LAWS",
+    "SOLVER_LAWS",
+    "check_kernel",
+    "check_operator",
+    "check_preimage",
+    "check_solver",
+    "tile_height",
+]

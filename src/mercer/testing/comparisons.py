@@ -1,0 +1,41 @@
+"""How a law is run, and comparisons that say what was compared and by how much it differs."""
+
+import numpy as np
+
+ROUNDING = 100  # units in the last place, of the largest entry
+DIFFERENCE = 1e-5  # step of a central difference, as a share of the argument: its error is about 1e-10
+DIFFERENCE_TOL = 1e-6
+
+
+def obeyed(law, subject, *args):
+    try:
+        law(subject, *args)
+    except AssertionError as error:
+        raise AssertionError(f"{subject!r} breaks a law: {law.__doc__}\n{error}") from error
+
+
+def size(values):
+    return float(np.abs(values).max(initial=0))
+
+
+def same(actual, expected, what):
+    assert actual == expected, f"{what} is {actual}, and {expected} is right"
+
+
+def close(actual, expected, what, scale=None, dtype=None):
+    """Equal to rounding in ``dtype``, of the largest entry."""
+    scale = size(expected) if scale is None else scale
+    eps = np.finfo(np.asarray(actual).dtype if dtype is None else dtype).eps
+    within(actual, expected, ROUNDING * eps * scale, what)
+
+
+def within(actual, expected, tol, what):
+    actual, expected = np.asarray(actual, float), np.asarray(expected, float)
+    same(actual.shape, expected.shape, f"the shape of {what}")
+    excess = np.abs(actual - expected) - tol
+    if excess.size and not np.all(excess <= 0):  # NaN fails too
+        worst = np.unravel_index(np.argmax(np.nan_to_num(excess, nan=np.inf)), excess.shape)
+        raise AssertionError(
+            f"{what} differ: {actual[worst]:.17g} and {expected[worst]:.17g} at {tuple(map(int, worst))}, "
+            f"more than {np.broadcast_to(tol, excess.shape)[worst]:.3g} apart"
+        )

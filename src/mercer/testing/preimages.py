@@ -1,0 +1,154 @@
+"""Laws of pre-images: each takes a method, a kernel that it serves, and rows."""
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from ..kernels import Linear
+from ..preimage import as_preimage
+from ..rkhs import Expansion, principal_subspace
+from .comparisons import obeyed, same, size, within
+
+RETURN_TOL = 1e-3  # of the size of the rows: where an iteration may end
+DISTANCE_TOL = 1e-6  # of the largest k(x, x): the same in feature space, where squares count
+SINGLE_TOL = 0.05  # of the size of the rows: iterations in single precision may end elsewhere on a flat top
+FAR = 1e3  # times as far off as the rows are
+SOME = 5  # vectors of each kind
+
+
+def check_preimage(method, kernel, X):
+    """Check a pre-image method, or the name of one, with a kernel on the rows of X.
+
+    Images of rows come back to them (for methods that say they are ``exact``); iterations never end farther off than
+    they began; nothing is NaN, far off, for repeated rows, vectors that are zero or a single anchor; the linear kernel
+    gives linear PCA; the report is true; and neither the other vectors nor the precision matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> from mercer.testing import check_preimage
+    >>> check_preimage("fixed_point", RBF(0.3), np.random.default_rng(0).normal(size=(40, 3)))
+    """
+    for law in PREIMAGE_LAWS:
+        obeyed(law, as_preimage(method, kernel.bind(X)), kernel, np.asarray(X, float))
+
+
+def returns(method, kernel, X):
+    """The image of a row comes back to the row, given as its own expansion and by all of its coordinates."""
+    if not getattr(method, "exact", False):
+        return
+    subspace, some = _subspace(kernel, X), X[:SOME]
+    units = Expansion(subspace.kernel, subspace.Z, np.eye(len(subspace.Z))[:, :SOME])
+    nearest = method.bind(subspace)
+    within(nearest(units).X, subspace.Z[:SOME], RETURN_TOL * size(X), "the pre-images of φ(z) and z")
+    lifted = subspace.lift(subspace.project(some))
+    within(nearest(lifted).X, some, RETURN_TOL * size(X), "the pre-images of all coordinates of x and x")
+
+
+def descends(method, kernel, X):
+    """A method that iterates ends no farther from the vector than the nearest anchor, and than the row it was given."""
+    if not hasattr(method, "max_iter"):
+        return
+    subspace = _subspace(kernel, X, q=2)
+    for target, rows in _targets(subspace, X):
+        begin = np.min(_distances(subspace.kernel, subspace.Z, target), axis=0)
+        found = method.bind(subspace)(target).error
+        rounding = DISTANCE_TOL * (size(subspace.kernel.diag(X)) + size(begin))
+        assert np.all(found <= begin + rounding), f"an iteration began {begin} off and ended {found} off"
+        given = _distances(subspace.kernel, rows, target).diagonal()
+        found = method.bind(subspace)(target, rows).error
+        assert np.all(found <= given + rounding), (
+            f"an iteration began {given} off, at given rows, and ended {found} off"
+        )
+
+
+def finite(method, kernel, X):
+    """Nothing is NaN: far off, for repeated rows, for vectors that are zero, or with a single anchor."""
+    repeated = np.vstack([X, X[:SOME], X[:SOME]])
+    for rows in (X, repeated, X[:1]):
+        subspace = _subspace(kernel, rows, q=2)
+        nearest = method.bind(subspace)
+        zero = Expansion(subspace.kernel, subspace.Z, np.zeros((len(subspace.Z), 2)))
+        for target, _ in [*_targets(subspace, X), (zero, None)]:
+            result = nearest(target)
+            same(result.X.shape, (len(target), X.shape[1]), "the shape of the points")
+            for name in ("X", "error"):
+                assert np.all(np.isfinite(getattr(result, name))), f"{name} is not finite for {len(rows)} rows"
+
+
+def linear_is_pca(method, kernel, X):
+    """With the linear kernel it is the inverse of linear PCA, for methods that are exact and serve it."""
+    subspace = _subspace(Linear(), X, q=2)
+    if not getattr(method, "exact", False) or not _serves(method, subspace):
+        return
+    pca = PCA(2).fit(X)
+    back = method.bind(subspace)(subspace.lift(subspace.project(X))).X
+    within(back, pca.inverse_transform(pca.transform(X)), RETURN_TOL * size(X), "the pre-images and those of PCA")
+
+
+def truthful(method, kernel, X):
+    """The report has an entry for each vector, and its error is ‖φ(x) − f‖²."""
+    subspace = _subspace(kernel, X, q=2)
+    for target, _ in _targets(subspace, X):
+        result = method.bind(subspace)(target)
+        for name in ("error", "n_iter", "fallback"):
+            same(getattr(result, name).shape, (len(target),), f"the shape of {name}")
+        distances = _distances(subspace.kernel, result.X, target).diagonal()
+        within(result.error, distances, DISTANCE_TOL * max(size(distances), 1), "the error and ‖φ(x) − f‖²")
+
+
+def one_by_one(method, kernel, X):
+    """The pre-image of a vector does not depend on the others, and nothing that was given is written to."""
+    subspace = _subspace(kernel, X, q=2)
+    Z, B = subspace.Z.copy(), subspace.axes.B.copy()
+    for target, rows in _targets(subspace, X):
+        nearest, before = method.bind(subspace), (target.B.copy(), rows.copy())
+        alone = np.vstack([nearest(target[j], rows[j : j + 1]).X for j in range(len(target))])
+        within(alone, nearest(target, rows).X, RETURN_TOL * size(X), "the pre-images one by one and all at once")
+        assert np.array_equal(target.B, before[0]), "a vector was written to"
+        assert np.array_equal(rows, before[1]), "the rows to begin from were written to"
+    assert np.array_equal(subspace.Z, Z), "the anchors were written to"
+    assert np.array_equal(subspace.axes.B, B), "the axes were written to"
+
+
+def single_precision(method, kernel, X):
+    """float32 gives float32, near what float64 gives."""
+    low = X.astype(np.float32)
+    single, double = _subspace(kernel, low, q=2), _subspace(kernel, low.astype(float), q=2)
+    back = method.bind(single)(single.lift(single.project(low)), low).X
+    same(back.dtype, np.dtype(np.float32), "the dtype of the points")
+    expected = method.bind(double)(double.lift(double.project(low.astype(float))), low.astype(float)).X
+    typical = np.median(np.abs(back - expected))
+    assert typical <= SINGLE_TOL * size(X), f"single and double precision differ by {typical:.3g} in the median"
+
+
+PREIMAGE_LAWS = (returns, descends, finite, linear_is_pca, truthful, one_by_one, single_precision)
+
+
+def _subspace(kernel, X, q=None):
+    """The principal subspace of the rows, all of which are anchors."""
+    return principal_subspace(kernel.bind(X), X, q, solver="exact")
+
+
+def _targets(subspace, X):
+    """Vectors of several kinds, each with rows to begin from: projections, far ones, and one outside the subspace."""
+    some, far = X[:SOME], FAR * X[:SOME]
+    outside = np.random.default_rng(0).normal(size=(len(subspace.Z), SOME))
+    return [
+        (subspace.lift(subspace.project(some)), some + 0.1 * X.std(axis=0)),
+        (subspace.lift(subspace.project(far)), far),
+        (Expansion(subspace.kernel, subspace.Z, outside), some),
+    ]
+
+
+def _distances(kernel, X, target):
+    """‖φ(x) − f_j‖²: (n, p)."""
+    return kernel.diag(X)[:, None] - 2 * kernel(X, target.Z) @ target.B + target.sqnorms()
+
+
+def _serves(method, subspace):
+    try:
+        method.bind(subspace)
+    except ValueError:
+        return False
+    return True

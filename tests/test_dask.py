@@ -1,0 +1,217 @@
+"""Dask arrays go into the same estimators: same results, whatever the chunks, on every scheduler."""
+
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import mercer
+from mercer import lazy
+from mercer.eigen import Landmarks
+from mercer.kernels import RBF, Linear, Polynomial
+
+dask = pytest.importorskip("dask", reason="Dask is an extra: pip install 'mercer[dask]'")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N, D = 600, 4
+CHUNKS = [(N,), (1,) * 50 + (N - 50,), (250, 250, 100), (7,) * 85 + (5,)]
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).standard_normal((N, D)) @ np.diag([2.0, 1.0, 0.5, 0.3]) + 3
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+
+def chunked(X, sizes=(250, 250, 100), columns=D):
+    return da.from_array(X, chunks=(sizes, columns))
+
+
+def model(**settings):
+    return mercer.KernelPCA(3, **({"kernel": RBF("median"), "solver": Landmarks(40), "random_state": 0} | settings))
+
+
+MODELS = {
+    "landmarks": model(),
+    "uncentred": model(center=False),
+    "uniform": model(solver=Landmarks(40, choose="uniform")),
+    "given rows": model(solver=Landmarks(choose=np.arange(0, N, 20))),
+    "scale": model(kernel=RBF("scale")),
+    "linear": model(kernel=Linear()),
+    "polynomial": model(kernel=Polynomial(2, gamma=0.1)),
+}
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+@pytest.mark.parametrize("sizes", CHUNKS, ids=lambda sizes: f"{len(sizes)} chunks")
+@pytest.mark.parametrize("name", MODELS)
+def test_results_do_not_depend_on_the_chunks(X, name, sizes, scheduler):
+    expected = mercer_clone(MODELS[name]).fit(X)
+    with dask.config.set(scheduler=scheduler):
+        fitted = mercer_clone(MODELS[name]).fit(chunked(X, sizes))
+        same_model(fitted, expected, X, chunked(X, sizes))
+
+
+def mercer_clone(estimator):
+    from sklearn.base import clone
+
+    return clone(estimator)
+
+
+def same_model(fitted, expected, X, lazy_X):
+    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-10)
+    Y = fitted.transform(lazy_X)
+    assert isinstance(Y, da.Array)
+    assert Y.chunks == (lazy_X.chunks[0], (fitted.n_components_,))
+    assert_allclose(Y.compute(), expected.transform(X), atol=1e-10)
+    errors = fitted.reconstruction_error(lazy_X)
+    assert errors.shape == (len(X),)
+    assert errors.dtype == float
+    assert_allclose(errors.compute(), expected.reconstruction_error(X), atol=1e-10)
+    assert fitted.score(lazy_X) == pytest.approx(expected.score(X))
+
+
+@pytest.mark.parametrize("solver", ["davidson", "randomized", "lanczos", "exact"])
+def test_named_solvers_are_exact(X, solver):
+    fitted = model(solver=solver).fit(chunked(X))
+    expected = model(solver="exact").fit(X)
+    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-9)
+    assert_allclose(fitted.transform(X), expected.transform(X), atol=1e-4)
+
+
+def test_exact_models_must_fit_the_budget(X):
+    from sklearn import config_context
+
+    with config_context(working_memory=1e-3), pytest.raises(MemoryError, match="solver='landmarks'"):
+        model(solver="davidson").fit(chunked(X))
+
+
+def test_landmarks_are_the_choice_of_auto(X):
+    fitted = model(solver="auto").fit(chunked(X))
+    assert isinstance(fitted.solver_.solver, Landmarks)
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda w: da.from_array(w, chunks=123)], ids=["in memory", "Dask"])
+def test_weights_count_rows(X, make):
+    w = np.random.default_rng(1).integers(0, 3, N).astype(float)
+    given = np.arange(0, N, 20)
+    chosen = model(kernel=RBF(0.1), solver=Landmarks(choose=X[given]))
+    expected = mercer_clone(chosen).fit(np.repeat(X, w.astype(int), axis=0))
+    fitted = mercer_clone(chosen).fit(chunked(X), sample_weight=make(w))
+    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-10)
+    assert_allclose(fitted.eigenvalues_, expected.eigenvalues_, rtol=1e-10)
+
+
+def test_data_frames(X):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    expected, fitted = model().fit(X), model().fit(dd.from_pandas(frame, npartitions=3))
+    assert list(fitted.feature_names_in_) == list("abcd")
+    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-10)
+    assert_allclose(fitted.transform(dd.from_pandas(frame, npartitions=4)).compute(), expected.transform(X), atol=1e-10)
+
+
+def test_single_precision_stays(X):
+    Y = model().fit(chunked(X.astype(np.float32))).transform(chunked(X.astype(np.float32)))
+    assert Y.dtype == np.float32
+    assert Y.compute().dtype == np.float32
+
+
+def test_nothing_is_computed_before_it_is_asked_for(X):
+    fitted = model().fit(X)
+    poison = da.from_delayed(dask.delayed(lambda: 1 / 0)(), (10, D), float)
+    for method in ("transform", "reconstruction_error", "denoise"):
+        result = getattr(fitted, method)(poison)
+        assert result.shape[0] == 10
+        with pytest.raises(ZeroDivisionError):
+            result.compute()
+
+
+def test_unknown_chunks_are_refused_with_the_recipe(X):
+    unknown = chunked(X)[chunked(X)[:, 0] > 3]
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        model().fit(unknown)
+    unknown.compute_chunk_sizes()
+    model().fit(unknown)
+
+
+def test_a_poison_block_is_named(X):
+    bad = X.copy()
+    bad[321, 2] = np.nan
+    estimator = model(kernel=RBF(0.1), solver=Landmarks(choose=X[:20]))
+    with pytest.raises(ValueError, match=r"rows 250 to 499 .* row 321, column 2"):
+        estimator.fit(chunked(bad))
+    assert not hasattr(estimator, "subspace_")
+    assert not hasattr(estimator, "n_features_in_")
+    with pytest.raises(ValueError, match="row 321, column 2"):
+        model().fit(chunked(bad))
+    with pytest.raises(ValueError, match="rows 250 to 499"):
+        model().fit(X).transform(chunked(bad)).compute()
+
+
+def test_a_graph_holds_the_model_once(X):
+    """However many blocks there are: what they share stands in one node."""
+    fitted = model().fit(X)
+    few, many = (fitted.transform(chunked(X, sizes)) for sizes in [(300, 300), (10,) * 60])
+    held = [sum(isinstance(task_value(task), lazy._Held) for task in dict(Y.dask).values()) for Y in (few, many)]
+    assert held[0] == held[1]
+
+
+def task_value(task):
+    return getattr(task, "value", task)
+
+
+def test_on_a_cluster(X, cluster):
+    expected = model().fit(X)
+    for sizes in CHUNKS[1:3]:
+        same_model(model().fit(chunked(X, sizes)), expected, X, chunked(X, sizes))
+
+
+def test_a_poison_block_on_a_cluster(X, cluster):
+    bad = X.copy()
+    bad[0, 0] = np.inf
+    estimator = model()
+    with pytest.raises(ValueError, match="row 0, column 0"):
+        estimator.fit(chunked(bad))
+    assert not hasattr(estimator, "subspace_")
+
+
+def slowly(block):
+    import time
+
+    time.sleep(0.15)
+    return block
+
+
+def test_a_killed_worker_changes_nothing(X, cluster):
+    """A worker dies in the middle of fit, and the fit ends with the same result."""
+    expected = model().fit(X)
+    slow = chunked(X, (30,) * 20).map_blocks(slowly, dtype=float)
+    import threading
+
+    victim = next(iter(cluster.run(os.getpid).values()))
+    killer = threading.Timer(0.8, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    fitted = model().fit(slow)
+    killer.join()
+    assert victim not in cluster.run(os.getpid).values()
+    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-12)
+    assert_allclose(fitted.transform(X), expected.transform(X), atol=1e-12)
