@@ -1,5 +1,7 @@
 """The classifier and its cross-validation: scikit-learn's checks, laws, and what happens at the edges."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -8,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimator_checks import OMITTED, pytestmark, takes_tables  # noqa: F401  (the marks are pytest's)
+from test_estimator_checks import OMITTED, takes_tables
+from test_estimator_checks import pytestmark as usual
 
 import mercer
 from mercer import KernelPCAClassifier, KernelPCAClassifierCV, KernelPCAMixture
@@ -57,13 +60,21 @@ def X_new():
 
 # Scikit-learn's checks
 
+pytestmark = [*usual, pytest.mark.filterwarnings("ignore:The clusters have:UserWarning")]
 
-@parametrize_with_checks(MODELS)
+
+def expected_failures(estimator):
+    """Two of the checks give rows where a precomputed kernel takes a matrix."""
+    names = ["check_classifiers_one_label_sample_weights", "check_decision_proba_consistency"]
+    return {} if takes_tables(estimator) else dict.fromkeys(names, "the rows given are no kernel matrix")
+
+
+@parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
 def test_checks_of_check_estimator(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("name", OMITTED)
+@pytest.mark.parametrize("name", [name for name in OMITTED if not re.search("transform|names_out", name)])
 @pytest.mark.parametrize("estimator", [*filter(takes_tables, MODELS)], ids=repr)
 def test_checks_that_check_estimator_omits(estimator, name):
     check = getattr(estimator_checks, name, None)
@@ -214,7 +225,6 @@ def test_a_mixture_for_each_class_sees_two_groups_in_one():
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"n_components": 2}, "density=None"),
         ({"shrinkage": 0.5}, "density=None"),
         ({"noise_ratio": 0.0}, "limiting rule"),
         ({"kernel": "precomputed"}, "precomputed"),
@@ -351,7 +361,8 @@ def test_energies_of_every_q_and_rho_are_those_of_each(data, X_new):
 def grid_search(X, y, fold, grid):
     """The same errors, by fitting every setting on every fold."""
     search = GridSearchCV(KernelPCAClassifier(solver="exact"), grid, cv=PredefinedSplit(fold), refit=False).fit(X, y)
-    return {tuple(map(str, p.values())): 1 - s for p, s in zip(*map(search.cv_results_.get, ("params", "mean_test_score")), strict=True)}
+    scores = zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+    return {tuple(map(str, params.values())): 1 - score for params, score in scores}
 
 
 def test_cross_validation_is_that_of_a_grid_search(data):
@@ -359,7 +370,7 @@ def test_cross_validation_is_that_of_a_grid_search(data):
     fold = classifier_cv.stratified_folds(np.unique(y, return_inverse=True)[1], 4, np.random.default_rng(0))
     assert len(y) % 4 == 0  # equal folds: scikit-learn's mean is ours
     grid = {
-        "kernel": [RBF(0.1), RBF(1.0), Linear()],
+        "kernel": [RBF(0.5), RBF(2.0), Linear()],
         "shrinkage": [0.0, 0.4, 1.0],
         "priors": ["empirical", "uniform", [0.5, 0.2, 0.3]],
         "noise_ratio": [0.1, 1e-3, 0.0],

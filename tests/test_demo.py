@@ -101,38 +101,6 @@ def test_an_earlier_demo_is_replaced_and_an_empty_folder_is_used(told, tmp_path)
     demo.check_folder(tmp_path)
 
 
-def test_drawing_leaves_the_users_figures_alone():
-    ax = plots.scores(np.eye(3))
-    with plots.captured("a") as svgs:
-        plots.scores(np.eye(3))
-    assert len(svgs) == 1
-    assert ax.figure.number in plots.plt.get_fignums()
-    plots.plt.close(ax.figure)
-
-
-@pytest.mark.parametrize(
-    "draw", [lambda ax: plots.scores(np.eye(3), [0, 1, 1], ax=ax), lambda ax: plots.scree(MODEL, ax=ax)]
-)
-def test_pictures_are_drawn_into_the_axes_given(draw):
-    figure, ax = plots.plt.subplots()
-    assert draw(ax) is ax
-    plots.plt.close(figure)
-
-
-@pytest.mark.parametrize("draw", [plots.contours, plots.novelty])
-def test_maps_refuse_data_that_is_not_planar(draw):
-    with pytest.raises(ValueError, match="two columns"):
-        draw(MODEL, np.eye(3))
-
-
-def test_scores_refuse_a_single_component():
-    with pytest.raises(ValueError, match="n_components=2"):
-        plots.scores(np.ones((3, 1)))
-
-
-MODEL = KernelPCA(2, kernel=RBF(gamma=1.0)).fit(demo.rings(60)[0])
-
-
 @pytest.mark.parametrize("draw", [demo.rings, demo.moons, demo.clusters])
 def test_data_are_reproducible_and_balanced(draw):
     (X, y), (again, _) = draw(60, seed=3), draw(60, seed=3)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 
@@ -421,8 +422,6 @@ def sealed(members, compression=zipfile.ZIP_STORED):
 
 
 def seal_again(data):
-    from hashlib import sha256
-
     body = data[: -archive.DIGEST]
     return body + sha256(body).hexdigest().encode()
 
@@ -432,18 +431,18 @@ def members_of(data):
         return [(name, file.read(name)) for name in file.namelist()]
 
 
-def with_manifest(data, change):
-    """The file with another manifest."""
+def with_manifest(data, change, arrays=()):
+    """The file with another manifest, and more arrays, numbered from 90."""
     members = members_of(data)
     manifest = json.loads(members[0][1])
     change(manifest)
-    return sealed([("manifest.json", json.dumps(manifest)), *members[1:]])
+    more = [(f"arrays/{i}.npy", saved(array)) for i, array in enumerate(arrays, 90)]
+    manifest["arrays"] |= {name: sha256(content).hexdigest() for name, content in more}
+    return sealed([("manifest.json", json.dumps(manifest)), *members[1:], *more])
 
 
 def with_array(data, content):
     """The file with another content of its first array, and the right sha256 of it."""
-    from hashlib import sha256
-
     members = dict(members_of(data))
     manifest = json.loads(members["manifest.json"])
     manifest["arrays"]["arrays/0.npy"] = sha256(content).hexdigest()
@@ -486,7 +485,9 @@ def hostile(sound, mark):
     """Name → (bytes of a file, words of the error that it must give)."""
     members = members_of(sound)
     bomb = pickle.dumps(Bomb(mark))
-    sparse = {"sparse": "csr_matrix", "shape": [1, 1], **{k: {"array": "arrays/0.npy"} for k in ("data", "indices")}}
+    wild = [np.ones(1), np.array([10**6]), np.array([0, 1])]  # one entry, in a column far outside
+    parts = {part: {"array": f"arrays/{90 + i}.npy"} for i, part in enumerate(("data", "indices", "indptr"))}
+    sparse = {"sparse": "csr_matrix", "shape": [1, 1], **parts}
     state = {"tuple": ["MT19937", {"array": "arrays/0.npy"}, 10**6, 0, 0.0]}
     lying = bytearray(sealed(members))
     directory = lying.index(b"PK\1\2")
@@ -533,8 +534,11 @@ def hostile(sound, mark):
         "a recipe that is none": (with_manifest(sound, setting("recipe", to=[1])), "no model"),
         "missing state": (with_manifest(sound, setting("model", to={"made": "models.KernelPCA"})), "cannot"),
         "an unknown array": (with_manifest(sound, setting(*SUBSPACE, "offset", "array", to="x")), "'x'"),
-        "wild indices": (with_manifest(sound, setting(*SUBSPACE, "offset", to=sparse | {"indptr": [0]})), "sparse"),
-        "a wild position": (with_manifest(sound, setting("model", "params", "random_state", to={"random_state": state})), "random"),
+        "wild indices": (with_manifest(sound, setting(*SUBSPACE, "offset", to=sparse), wild), "sparse"),
+        "a wild position": (
+            with_manifest(sound, setting("model", "params", "random_state", to={"random_state": state})),
+            "random",
+        ),
         "a newer format": (with_manifest(sound, setting("format", to=FORMAT + 1)), "pip install -U mercer"),
         "an odd format": (with_manifest(sound, setting("format", to="1")), "manifest"),
         "a plain zip": (sealed([("a.txt", b"x")]), "a.txt"),

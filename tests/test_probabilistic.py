@@ -47,10 +47,10 @@ MODELS = [
     ProbabilisticKernelPCA(noise_variance=0.01),
     ProbabilisticKernelPCA(0.5, noise_variance=0.0),
     *(ProbabilisticKernelPCA(2, solver=name, random_state=0) for name in ("auto", *eigen.NAMES)),
-    ProbabilisticKernelPCA(2, kernel="linear", solver="em", tol=1e-13, max_iter=300),
+    ProbabilisticKernelPCA(2, kernel="linear", solver="em", tol=1e-11, max_iter=100, random_state=0),
     ProbabilisticKernelPCA(2, noise_variance="mle-rank", center=False),
     ProbabilisticKernelPCA(2, kernel="linear", noise_variance="mle-rank"),
-    ProbabilisticKernelPCA(2, kernel=Precomputed(diag=1e3)),  # of new rows, whose scores the checks ask for
+    ProbabilisticKernelPCA(2, kernel="precomputed"),
 ]
 
 
@@ -60,8 +60,14 @@ def with_filters(test):
     return test
 
 
+def expected_failures(estimator):
+    """Parts of a precomputed matrix are new rows, which carry no k(x, x): without it they have no score."""
+    names = ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
+    return {} if takes_tables(estimator) else dict.fromkeys(names, "rows of a precomputed matrix carry no k(x, x)")
+
+
 @with_filters
-@parametrize_with_checks(MODELS)
+@parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
 def test_checks_of_check_estimator(estimator, check):
     check(estimator)
 

@@ -123,7 +123,8 @@ def select(f, weights, n_points, *, tol=0.0, least=0, dtype=np.float64):
     largest = left.max(initial=0.0)
     L, rows = np.empty((len(left), min(n_points, FIRST_COLUMNS)), order="F"), list[int]()
     while (t := len(rows)) < n_points and (t < least or np.max(weights * error) > tol):
-        gain = np.where(left > _rounding(n_points, dtype) * largest, F**2 @ weights, 0) / (left + SHORT * largest)
+        clear = left > _rounding(n_points, dtype) * largest
+        gain = np.divide(F**2 @ weights, left + SHORT * largest, out=np.zeros_like(left), where=clear)
         i = int(np.argmax(gain))
         if not gain[i] > 0:
             break
@@ -137,7 +138,7 @@ def select(f, weights, n_points, *, tol=0.0, least=0, dtype=np.float64):
         left[i] = 0
         error -= c**2
         rows.append(i)
-    return np.array(rows, int)
+    return np.array(rows or [0])  # a model has an anchor even where all its vectors are 0
 
 
 def _rounding(n, dtype):

@@ -143,8 +143,9 @@ def _thinned(C, tol):
             break
         u = V[:, 0] / k / thin.w
         factors = 1 - u / u[np.argmax(np.abs(u))]
-        thin = thin.moved(np.where(factors > GONE, factors, 0) * thin.w)
-    return thin if thin.slack <= tol and thin.value >= C.value - len(C.w) * EPS * abs(C.value) else C
+        thin = _newton_step(thin.moved(np.where(factors > GONE, factors, 0) * thin.w))
+    rounding = len(C.w) * EPS * C.data.trace / C.rho  # the largest term of the likelihood
+    return thin if thin.slack <= tol and thin.value >= C.value - rounding else C
 
 
 def repeated(update: Callable, data, rho, max_iter, tol):

@@ -19,6 +19,8 @@ from .base import fitted_copy
 from .labels import check_labels, class_components, class_priors
 from .progress import CallbackSupportMixin, reported, with_callbacks
 
+LEAST = np.log(np.finfo(float).tiny)  # of a probability: only a class of prior 0 has 0
+
 
 class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A Gaussian density in feature space for each class, and the class whose density is largest.
@@ -31,7 +33,7 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ----------
     density : estimator or None, default=None
         What is fitted to each class: None for a single Gaussian, or a model such as ``KernelPCAMixture`` to clone. It
-        gets the bound kernel and ρ; its own ``n_components`` count, and there is no shrinkage.
+        gets the bound kernel, ρ, and ``n_components`` where they are given; there is no shrinkage.
     n_components : int, sequence, dict or None, default=None
         The number of axes: for all classes, one for each of ``classes_``, or by label. 0 leaves the mean alone. None
         keeps all axes with λ > ρ; axes with less variance than the noise are never kept.
@@ -178,20 +180,20 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "A density for each class needs a noise variance above 0, and there is none: the rows of every class "
                 "are equal in feature space. Use density=None."
             )
-        self.densities_ = []
-        for c in range(len(self.classes_)):
-            density = clone(self.density).set_params(kernel=self.kernel_, noise_variance=rho)
-            own = {} if weights is None else {"sample_weight": weights[y == c]}
-            self.densities_.append(density.fit(X[y == c], **own))
+        q = class_components(self.n_components, self.classes_)
+        self.densities_ = [self._fit_clone(X[y == c], rho, q[c], weights, y == c) for c in range(len(self.classes_))]
         self.noise_variance_ = rho
+
+    def _fit_clone(self, X, rho, q, weights, own):
+        density = clone(self.density).set_params(kernel=self.kernel_, noise_variance=rho)
+        if q is not None:
+            density.set_params(n_components=q)
+        return density.fit(X) if weights is None else density.fit(X, sample_weight=weights[own])
 
     def _check_density(self):
         """Refuse what a density for each class cannot have, and say so."""
-        if self.n_components is not None or self.shrinkage:
-            raise ValueError(
-                f"n_components={self.n_components!r} and shrinkage={self.shrinkage!r} are those of density=None. "
-                "Leave them at None and 0, and give n_components to the density."
-            )
+        if self.shrinkage:
+            raise ValueError(f"shrinkage={self.shrinkage!r} is for density=None. Leave it at 0 with a density.")
         if self.noise_ratio == 0:
             raise ValueError("noise_ratio=0 is the limiting rule of density=None. Give a noise_ratio above 0.")
         if isinstance(self.kernel_, Precomputed):
@@ -241,7 +243,8 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         The limiting rule has none, for they would all be 0 or 1. What it gives ranks as r² does: the probabilities
         at the noise that is left on average outside the subspaces, with equal priors.
         """
-        return np.exp(self.predict_log_proba(X))
+        log_p = self.predict_log_proba(X)
+        return np.exp(np.where(np.isneginf(log_p), log_p, np.maximum(log_p, LEAST)))
 
     @property
     def _rho(self):

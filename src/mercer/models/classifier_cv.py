@@ -151,9 +151,8 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
 
     def _fit(self, X, y):
         self._validate_params()
-        given = [RBF()] if self.kernels is None else [as_kernel(kernel) for kernel in self.kernels]
-        for i, kernel in enumerate(given):
-            X = _checks.check_rows(self, X, kernel, fit=i == 0)
+        given = self._given()
+        X = _checks.check_rows(self, X, _strictest(given), fit=True)
         y = check_labels(self, X, y)
         self.classes_, numbers = np.unique(y, return_inverse=True)
         kernels = rbf_widths(X) if self.kernels is None else [kernel.bind(X) for kernel in given]
@@ -163,6 +162,13 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         self._choose(np.moveaxis(errors, 1, 0), np.array([len(held) for _, held in folds]))
         if self.refit:
             self.best_estimator_ = KernelPCAClassifier(**self.best_params_, solver="exact").fit(X, y)
+
+    def _given(self):
+        """The kernels as they are given."""
+        kernels = ["rbf"] if self.kernels is None else self.kernels
+        if len(kernels) == 0:
+            raise ValueError("There is nothing to try for kernel: give at least one value.")
+        return [as_kernel(kernel) for kernel in kernels]
 
     def _grid(self, kernels, y):
         """The values along each axis of ``errors_``."""
@@ -252,26 +258,29 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
     @available_if(_refitted)
     def predict(self, X):
         """Return the label of each row: (n_samples,)."""
-        return self._best().predict(X)
+        return self._best().predict(self._rows(X))
 
     @available_if(_refitted)
     def predict_proba(self, X):
         """Return the posterior probabilities of the classes: (n_samples, n_classes)."""
-        return self._best().predict_proba(X)
+        return self._best().predict_proba(self._rows(X))
 
     @available_if(_refitted)
     def predict_log_proba(self, X):
         """Return their logarithms: (n_samples, n_classes)."""
-        return self._best().predict_log_proba(X)
+        return self._best().predict_log_proba(self._rows(X))
 
     @available_if(_refitted)
     def decision_function(self, X):
         """Return what :meth:`KernelPCAClassifier.decision_function` does."""
-        return self._best().decision_function(X)
+        return self._best().decision_function(self._rows(X))
 
     def _best(self):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
+
+    def _rows(self, X):
+        return _checks.check_rows(self, X, _strictest(self._given()))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -280,6 +289,11 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         tags.input_tags.pairwise = any(model.input_tags.pairwise for model in models)
         tags.input_tags.positive_only = any(model.input_tags.positive_only for model in models)
         return tags
+
+
+def _strictest(kernels):
+    """The kernel that asks most of the rows."""
+    return max(kernels, key=lambda kernel: (kernel.nonnegative, not kernel.sparse))
 
 
 def rbf_widths(X):

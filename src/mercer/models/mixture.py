@@ -189,7 +189,7 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
         if self.n_components is None or isinstance(self.n_components, Integral):
             return [self.n_components] * self.n_clusters
         q = list(self.n_components)
-        if len(q) != self.n_clusters or not all(isinstance(each, Integral) and each >= 0 for each in q):
+        if len(q) != self.n_clusters or not all(isinstance(each, int | np.integer) and each >= 0 for each in q):
             raise ValueError(
                 f"n_components must be a whole number ≥ 0, None, or one such number for each of the {self.n_clusters} "
                 f"clusters, and {self.n_components!r} was given."
@@ -217,8 +217,8 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
         R = check_array(self.init, dtype=np.float64, input_name="init")
         if R.shape != (n, self.n_clusters) or np.any(R < 0) or np.any(R.sum(axis=1) <= 0):
             raise ValueError(
-                f"init must be 'auto', 'random', 'kmeans', or numbers ≥ 0 of the shape {(n, self.n_clusters)}, at least "
-                f"one above 0 in each row; an array of the shape {R.shape} was given."
+                f"init must be 'auto', 'random', 'kmeans', or numbers ≥ 0 of the shape {(n, self.n_clusters)}, not all "
+                f"of them 0 in any row; an array of the shape {R.shape} was given."
             )
         return R / R.sum(axis=1, keepdims=True)
 
@@ -241,9 +241,7 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
                 "fewer different rows than clusters.",
                 stacklevel=4,
             )
-        if k == self.n_clusters and any(
-            each is not None and n < each for n, each in zip(self.n_components_, q, strict=True)
-        ):
+        elif np.any(self.n_components_ < [each or 0 for each in q]):
             warnings.warn(
                 f"The clusters have {self.n_components_.tolist()} of {q} components: along the others there is no more "
                 f"variance than noise_variance={self.noise_variance}. Lower it, or n_components.",
@@ -251,8 +249,8 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
             )
         if not self.converged_:
             warnings.warn(
-                f"EM did not converge in max_iter={self.max_iter} iterations from its best start. Raise max_iter, or tol, "
-                f"which is {self.tol}.",
+                f"EM did not converge in max_iter={self.max_iter} iterations from its best start. Raise max_iter, or "
+                f"tol={self.tol}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -341,7 +339,7 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number ≥ 1, and {n_samples!r} was given.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
+        counts = rng.multinomial(int(n_samples), self.weights_ / self.weights_.sum())
         drawn = [self._drawn(density, p, rng) for density, p in zip(self.densities_, counts, strict=True) if p]
         return np.vstack(drawn), np.repeat(np.arange(len(counts)), counts)
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from ..models.kernel_pca import KernelPCA
 from ..rkhs.leave_one_out import leave_one_out
+from ..steps import parts
 
 FOLDS = 5
 BLOCKS = 10  # of consecutive rows in each fold: neighbours in time are held out together
@@ -18,14 +18,6 @@ def split(estimator, X, q=None):
     rows = prepare(X)
     subspace = model.subspace_ if q is None else model.subspace_[:q]
     return *subspace.split(rows), subspace
-
-
-def parts(estimator):
-    """The preparation of rows, a function, and the model at the end of it."""
-    if isinstance(estimator, Pipeline):
-        before, model = estimator[:-1], estimator[-1]
-        return (lambda X: np.asarray(before.transform(X))) if len(before) else (lambda X: X), model
-    return (lambda X: X), estimator
 
 
 def t2_and_spe(estimator, X, q=None):

@@ -4,8 +4,9 @@ import numpy as np
 
 from ..preimage import as_preimage
 from ..rkhs import gradients
+from ..steps import parts
 from ..tiles import row_tiles
-from .calibration import parts
+
 
 STEPS = 16  # of the path: its midpoint rule is then good to a percent or so
 STATISTICS = {"t2": gradients.t2, "spe": gradients.r2}

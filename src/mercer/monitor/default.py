@@ -12,8 +12,8 @@ from ..models.kernel_pca import KernelPCA
 from ..rkhs import Expansion
 
 WIDTH = 0.1  # γ times the median squared distance: wide, so that axes follow what columns do together
-SHARE = 0.95  # of the variance that the components hold
-CORE = 0.9  # of the rows, the densest, that the axes are found on: a table may hold anomalies
+SHARE = 0.98  # of the variance that the components hold
+THIN = 3  # times less dense than the median: such rows do not count for the axes, a table may hold anomalies
 REFERENCE = 1000  # rows by which density is judged
 FEW = 1000  # rows up to which no landmarks are needed
 LANDMARKS = 500
@@ -47,15 +47,15 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def fit_default(X, rng, *, gamma=None, q=None):
     """Return the default estimator, fitted on X, and the rows that its axes were found on.
 
-    Columns are scaled by :class:`InnerScaler`; γ = 0.1 / median squared distance; the axes are those of the densest
-    nine tenths of the rows; components hold 95 % of the variance; beyond 1000 rows there are 500 landmarks.
+    Columns are scaled by :class:`InnerScaler`; γ = 0.1 / median squared distance; rows a third as dense as the
+    median row, or less, do not count; components hold 98 % of the variance; beyond 1000 rows there are 500 landmarks.
     """
     scaler = InnerScaler().fit(X)
     rows = scaler.transform(X)
     scale = median_sqdist(rows)
     scale = scale if scale > 0 else 1.0
     gamma = WIDTH / scale if gamma is None else gamma
-    core = densest(rows, RBF(gamma=gamma / WIDTH), rng)
+    core = dense_enough(rows, RBF(gamma=gamma / WIDTH), rng)
     model = KernelPCA(
         SHARE if q is None else q,
         kernel=RBF(gamma=float(gamma)),
@@ -65,9 +65,9 @@ def fit_default(X, rng, *, gamma=None, q=None):
     return Pipeline([("scaler", scaler), ("model", model)]), core
 
 
-def densest(X, kernel, rng):
-    """The rows in the densest nine tenths, by the mean of k(x, ·) over some of the rows: a mask."""
+def dense_enough(X, kernel, rng):
+    """The rows that are not much less dense than the median row, by the mean of k(x, ·) over some rows: a mask."""
     n = len(X)
     some = X if n <= REFERENCE else X[np.sort(rng.choice(n, REFERENCE, replace=False))]
     density = Expansion(kernel, some, np.full((len(some), 1), 1 / len(some), X.dtype))(X)[:, 0]
-    return density >= np.quantile(density, 1 - CORE)
+    return THIN * density >= np.median(density)

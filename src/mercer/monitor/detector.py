@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import _checks
 from ..kernels import Precomputed
 from . import charts, limits
-from .calibration import held_out, left_out, parts, t2_and_spe
+from ..steps import parts
+from .calibration import held_out, left_out, t2_and_spe
 from .contributions import contributions
 from .default import fit_default
 
@@ -30,7 +31,8 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
     estimator : estimator or None, default=None
         A kernel PCA, or a pipeline that ends with one: any model of mercer that has a ``subspace_``. None for one made
         for raw tables: columns scaled by their inner 90 %, an RBF with γ = 0.1 / median squared distance, axes from
-        the densest nine tenths of the rows, components for 95 % of the variance, 500 landmarks beyond 1000 rows.
+        the rows that are at least a third as dense as the median row, components for 98 % of the variance, 500
+        landmarks beyond 1000 rows.
     alpha : float, default=0.01
         The share of normal rows that raise an alarm, in one chart or both.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"

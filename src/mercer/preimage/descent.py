@@ -6,6 +6,7 @@ MEMORY = 8  # pairs of steps and changes of gradient that stand for the curvatur
 DECREASE, CURVATURE = 1e-4, 0.9  # of the slope: the weak Wolfe conditions, as in every L-BFGS
 TRIALS = 30  # steps tried along one direction: down to 1e-9 of the first one
 FIRST_STEP = 0.1  # of the length: where no curvature is known yet
+GAIN = 1e-4  # of the tolerance: an iteration that gained less, in units of the objective, was the last
 POSITIVE = 1e-10  # cosine of step and change of gradient: below, a pair tells of no positive curvature
 
 
@@ -13,7 +14,7 @@ def descend(objective, X, length, *, max_iter, tol, lower=-np.inf, upper=np.inf)
     """Lower every row's own objective, within a box; return the points and how many iterations each took.
 
     ``objective(rows, X)`` gives the values (p,) and gradients (p, d) of those rows at X; ``length`` is the scale of the
-    points. A row ends where its gradient, in units of ``length``, or what an iteration gained is below ``tol``.
+    points. A row ends where its gradient, in units of ``length``, is below ``tol``, or where an iteration gains nothing.
     """
     X, n_iter, rows = np.clip(X, lower, upper), np.zeros(len(X), int), np.arange(len(X))
     f, g = objective(rows, X)
@@ -30,7 +31,7 @@ def descend(objective, X, length, *, max_iter, tol, lower=-np.inf, upper=np.inf)
         D = np.where(held, 0, memory.direction(rows, free, FIRST_STEP * length))
         x, f_new, g_new = _search(objective, rows, X[rows], f[rows], g[rows], D, lower, upper)
         memory.add(rows, x - X[rows], np.where(held, 0, g_new - g[rows]))
-        settled = f[rows] - f_new <= tol**2 * np.maximum(np.abs(f_new), 1)
+        settled = f[rows] - f_new <= GAIN * tol * np.maximum(np.abs(f_new), 1)
         X[rows], f[rows], g[rows] = x, f_new, g_new
         memory.forget(rows[settled])
         rows = rows[~settled | known]  # once more, from the bare gradient, where the memory may have misled

@@ -6,6 +6,7 @@ import numpy as np
 
 from .base import Anchors, check_radial, found
 
+FAR = 1e4  # times the largest squared distance of an anchor from their mean: nothing is told to lie beyond
 FLAT = 1e-9  # of the largest: directions of the neighbours below this hold nothing (repeated rows)
 
 
@@ -17,19 +18,22 @@ class Distances:
     """
 
     neighbours: int = 10
+    exact = True
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
         check_radial(self, subspace.kernel)
         kernel, anchors = subspace.kernel, Anchors(subspace)
+        Z = kernel.scaled(anchors.rows).astype(float)
+        far = FAR * np.sum((Z - Z.mean(axis=0)) ** 2, axis=1).max(keepdims=True)
+        least = max(float(kernel.profile(far)[0]), np.finfo(float).tiny)
 
         def nearest(target, near=None):
             values = anchors.values(target)
             k = min(self.neighbours, values.shape[1])
             index = np.argpartition(values, -k, axis=1)[:, -k:]
             cosines = np.take_along_axis(values, index, axis=1) + (1 - target.sqnorms()[:, None]) / 2
-            t = kernel.inverse(np.clip(cosines, np.finfo(float).tiny, 1.0))
-            X = from_distances(kernel.scaled(anchors.rows)[index].astype(float), t)
+            X = from_distances(Z[index], kernel.inverse(np.clip(cosines, least, 1.0)))
             scale = 1.0 if kernel.lengthscale is None else np.asarray(kernel.lengthscale)
             return found((X * scale).astype(target.B.dtype), target)
 

@@ -10,6 +10,8 @@ from .base import found
 class ClosedForm:
     """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel about o."""
 
+    exact = True
+
     def bind(self, subspace):
         """Return the function from vectors to points."""
         kernel, Z = subspace.kernel, subspace.Z

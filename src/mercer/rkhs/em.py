@@ -39,7 +39,7 @@ def em(factor, R, q, rho, w):
     ``q`` has a number of axes for each component, ``w`` a weight for each row, summing to 1. A component that loses all
     its rows is given the row that is explained worst; when it loses that too, it is dropped.
     """
-    q = list(q)
+    q = list(q)[: R.shape[1]]
     R, lives, filled = _refilled(R, np.zeros(len(R)), w, np.ones(R.shape[1]))
     while True:
         m = w @ R

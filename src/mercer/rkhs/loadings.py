@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
+from ..gram import Dense
 from ..ritz import EPS, projection, rayleigh_ritz
+from ..tiles import budget_bytes
 
 ROUNDING = 100 * EPS  # of the trace: variance that is no more than this is none
 NOTHING = np.finfo(float).tiny / EPS**2  # a Q that has faded away: the rows are constant
@@ -28,6 +30,7 @@ class EM:
 
     def __call__(self, A, q, rng):
         """Ritz pairs of A. Q is kept as VT with an orthonormal V, so that no column can fade away."""
+        A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * A.shape[0] ** 2 <= budget_bytes() else A
         V, T = np.linalg.qr(rng.standard_normal((A.shape[0], q)).astype(A.dtype))[0], np.eye(q)
         AV = A @ V
         trace = max(float(A.diag().sum(dtype=float)), 0.0)

@@ -37,18 +37,18 @@ class FeatureMixture:
 
         def tile(x, k_xx):
             parts = np.split(k_B(in_float64(x)), ends, axis=1)
-            both = zip(self.densities, parts, strict=True)
-            energies = [energy(*_split(g.subspace, part, k_xx), g.subspace.variances, g.rho) for g, part in both]
+            energies = [_energy(g, part, k_xx) for g, part in zip(self.densities, parts, strict=True)]
             return np.log(self.weights) - np.column_stack(energies) / 2
 
         return map_rows(tile, X, subspaces[0].kernel.diag(X).astype(float), width=width)
 
 
-def _split(subspace, along, k_xx):
-    """Y and r² from the inner products of φ(x) with the axes and the mean."""
+def _energy(density, along, k_xx):
+    """L̂ from the inner products of φ(x) with the axes and the mean of a density."""
+    subspace = density.subspace
     Y = along[:, :-1] - subspace.offset
     r2 = k_xx - 2 * along[:, -1] + subspace.mean_sqnorm - np.sum(Y**2, axis=1)
-    return Y, np.maximum(r2, 0)
+    return energy(Y, np.maximum(r2, 0), subspace.variances, density.rho)
 
 
 def posterior(logs):

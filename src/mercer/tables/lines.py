@@ -18,6 +18,10 @@ class Lines:
             raise TableError(f"{source}: it is UTF-16 text. Save it as UTF-8.")
         self._text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
 
+    def close(self):
+        """Let go of the stream, which stays open."""
+        self._text.detach()
+
     def __iter__(self):
         return self
 

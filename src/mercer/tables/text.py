@@ -1,6 +1,7 @@
 """Comma-separated text, read strictly: every line has the fields of the first, and nothing is guessed."""
 
 import csv
+from contextlib import closing
 
 import numpy as np
 
@@ -30,7 +31,11 @@ def read_text(stream, source, select, *, delimiter=None, decimal=".", header=Tru
     header : bool, default=True
         Whether the first line has the names; else they are x0, x1, …
     """
-    lines = Lines(stream, source)
+    with closing(Lines(stream, source)) as lines:
+        return _table(lines, source, select, delimiter, decimal, header)
+
+
+def _table(lines, source, select, delimiter, decimal, header):
     dialect = {"delimiter": delimiter or ",", "strict": True, "skipinitialspace": True}
     if dialect["delimiter"] == decimal:
         raise TableError(f"{source}: {decimal!r} is the delimiter and the decimal mark. Pass another --delimiter.")

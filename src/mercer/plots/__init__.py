@@ -1,0 +1,29 @@
+"""Pictures of fitted models in one style: the only package that knows matplotlib.
+
+Each function takes a model or its results, draws into ``ax`` or into a new figure, and returns the axes.
+"""
+
+from .charts import chart, contributions, importance, kernel_matrix, residuals, scores, scree
+from .images import denoised, images, latent_grid, walk
+from .maps import contours, density, novelty, regions, responsibilities
+from .style import captured
+
+__all__ = [
+    "captured",
+    "chart",
+    "contours",
+    "contributions",
+    "denoised",
+    "density",
+    "images",
+    "importance",
+    "kernel_matrix",
+    "latent_grid",
+    "novelty",
+    "regions",
+    "residuals",
+    "responsibilities",
+    "scores",
+    "scree",
+    "walk",
+]

@@ -1,0 +1,114 @@
+"""Maps over the plane: what a model says of every point around two-dimensional data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+from .style import INK, LEGEND, RISING, SIGNED, WIDTH, axes, colour
+
+MARGIN = 0.12  # of the range of the data, left free around it
+TITLE = 0.3  # inches that a title takes
+GRID = 90  # points per side
+
+
+def contours(model: Any, X: Any, component: int = 0, ax: Axes | None = None) -> Axes:
+    """Draw one component as a function of the plane, over its two-dimensional data."""
+    ax = _levels(lambda points: np.asarray(model.transform(points))[:, component], X, SIGNED, ax)
+    share = model.explained_variance_ratio_[component]
+    ax.set_title(f"component {component + 1} · {share:.1%}")
+    return ax
+
+
+def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
+    """Draw how far from the fitted subspace each point of the plane lies, over two-dimensional data.
+
+    Where the model stands on fewer points than there are rows, those are ringed.
+    """
+    ax = _levels(lambda points: np.sqrt(np.maximum(model.reconstruction_error(points), 0)), X, RISING, ax)
+    anchors = np.asarray(model.anchors_)
+    if len(anchors) < len(X):
+        ax.scatter(anchors[:, 0], anchors[:, 1], s=55, facecolor="none", edgecolor=colour(1), linewidth=1.4)
+    ax.set_title("distance to the subspace")
+    return ax
+
+
+def density(model: Any, X: Any, ax: Axes | None = None) -> Axes:
+    """Draw the log-density of a probabilistic model or a mixture over the plane, up to its constant."""
+    ax = _levels(lambda points: _above(model.score_samples(points)), X, RISING, ax)
+    ax.set_title("log-density")
+    return ax
+
+
+def _above(values: Any) -> Any:
+    """Values from 0 up; far below their middle nothing is told apart."""
+    floor = np.median(values)
+    return np.maximum(values - floor, 0)
+
+
+def responsibilities(mixture: Any, X: Any, ax: Axes | None = None) -> Axes:
+    """Draw two-dimensional rows, each in the mixture of its clusters' colours."""
+    X, P = _planar(X), np.asarray(mixture.predict_proba(X))
+    ax = axes(ax, _height(X))
+    ax.scatter(X[:, 0], X[:, 1], s=14, color=np.clip(P @ _colours(P.shape[1]), 0, 1), linewidth=0)
+    ax.set(xticks=[], yticks=[], aspect="equal", frame_on=False, title=f"{P.shape[1]} clusters")
+    return ax
+
+
+def regions(classifier: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
+    """Draw the class that a classifier gives to each point of the plane, fading where it is not sure, over its rows."""
+    X, y = _planar(X), np.asarray(y)
+    x1, x2, points = _grid(X)
+    P = np.asarray(classifier.predict_proba(points))
+    k = P.shape[1]
+    sure = (P.max(axis=1) - 1 / k) / (1 - 1 / k) if k > 1 else np.ones(len(P))
+    image = np.column_stack([_colours(k)[P.argmax(axis=1)], 0.05 + 0.35 * sure]).reshape(GRID, GRID, 4)
+    ax = axes(ax, _height(X))
+    ax.imshow(image, origin="lower", extent=(x1[0], x1[-1], x2[0], x2[-1]), interpolation="bicubic")
+    for i, label in enumerate(classifier.classes_):
+        ax.scatter(X[y == label, 0], X[y == label, 1], s=9, color=colour(i), linewidth=0, label=str(label))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=5, **LEGEND)
+    ax.set(xticks=[], yticks=[], aspect="equal", frame_on=False, title="regions")
+    return ax
+
+
+def _levels(f: Any, X: Any, cmap: LinearSegmentedColormap, ax: Axes | None) -> Axes:
+    """Draw f over the plane as colour and level lines, with the rows of X as points."""
+    X = _planar(X)
+    x1, x2, points = _grid(X)
+    values = f(points).reshape(GRID, GRID)
+    ax = axes(ax, _height(X))
+    top = np.abs(values).max()
+    bottom = -top if cmap is SIGNED else 0.0
+    extent = (x1[0], x1[-1], x2[0], x2[-1])
+    ax.imshow(values, origin="lower", extent=extent, cmap=cmap, vmin=bottom, vmax=top, interpolation="bicubic")
+    ax.contour(x1, x2, values, levels=9, colors=INK, linewidths=0.5, alpha=0.6, linestyles="solid")
+    ax.scatter(X[:, 0], X[:, 1], s=5, color=INK, alpha=0.75, linewidth=0)
+    ax.set(xticks=[], yticks=[], aspect="equal", frame_on=False)
+    return ax
+
+
+def _planar(X: Any) -> Any:
+    X = np.asarray(X)
+    if X.ndim != 2 or X.shape[1] != 2:
+        raise ValueError(f"A map of the plane needs data with two columns, and X has shape {X.shape}.")
+    return X
+
+
+def _grid(X: Any) -> tuple[Any, Any, Any]:
+    """Both sides of a grid around the rows, and its points."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
+    x1, x2 = np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID)
+    return x1, x2, np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2)
+
+
+def _height(X: Any) -> float:
+    return WIDTH * np.divide(*np.ptp(X, axis=0)[::-1]) + TITLE
+
+
+def _colours(k: int) -> Any:
+    return np.array([to_rgb(colour(i)) for i in range(k)])
