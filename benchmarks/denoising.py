@@ -1,90 +1,167 @@
-"""Denoising of handwritten digits: linear PCA, every pre-image method, and scikit-learn's inverse, in decibels.
+"""Denoising in decibels: linear PCA, every pre-image method, and scikit-learn's inverse.
 
-    MERCER_DATA=… python benchmarks/denoising.py [--draws 5]
+    MERCER_DATA=… python benchmarks/denoising.py usps          # handwritten digits, each method, each number of axes
+    MERCER_DATA=… python benchmarks/denoising.py compensation  # what compensated projections gain
+    MERCER_DATA=… python benchmarks/denoising.py peers         # against scikit-learn's fit_inverse_transform
+    MERCER_DATA=… python benchmarks/denoising.py speed         # all points at once against one by one
 
-USPS, pixels in [−1, 1]: 300 digits of each class to fit, 100 images to clean, kernel exp(−d²/128). Gaussian noise has
-standard deviation 0.5; speckle sets 40 % of the pixels to −1 or 1. Each figure is the mean over draws of the noise,
-with its standard error, at the best number of components; PSNR = 10 log₁₀(2² / mean squared error).
+The tables of docs/denoising.md are what these print. Noise is drawn --draws times, from fixed seeds; what is chosen (a
+method, an alpha) is chosen on a held-out quarter of the rows to fit, never on the rows that are judged.
 """
 
 import argparse
 from time import perf_counter
 
+import denoising_peers
 import numpy as np
-from data import folder
+from denoising_data import decibels, digits, draws, moons, pooled, usps
 from sklearn.decomposition import PCA
-from sklearn.decomposition import KernelPCA as ScikitLearn
 
 from mercer import KernelPCA, select
-from mercer.kernels import RBF
+from mercer.kernels import Matern
+from mercer.preimage import METHODS, Learned, in_batches, projection
+from mercer.rkhs import principal_subspace
 
-COMPONENTS = (1, 4, 16, 64, 256)
-A_CLASS, TEST = 300, 100
-GAMMA = 1 / 128
-METHODS = ("fixed_point", "gradient", "distances", "smoother", "learned")
-
-
-def gaussian(X, rng):
-    """Noise of standard deviation one half."""
-    return X + 0.5 * rng.standard_normal(X.shape)
+TOP = 2.0  # the range of the pixels, for PSNR
+CHOSEN_AT = (16, 64, 256)
+ONE_BY_ONE = 50
 
 
-def speckle(X, rng):
-    """Two pixels in five are black or white."""
-    flipped = rng.random(X.shape) < 0.4
-    return np.where(flipped, rng.choice([-1.0, 1.0], X.shape), X)
+def fitted(task, q=None):
+    """The largest subspace, whose first axes are the smaller ones."""
+    return principal_subspace(task.kernel, task.train, q or max(task.components), rng=np.random.default_rng(0))
 
 
-def digits(seed=0):
-    """Rows to fit and rows to clean."""
-    with np.load(folder() / "usps.npz", allow_pickle=False) as arrays:
-        X, y, test = arrays["X_train"].astype(float), arrays["y_train"], arrays["X_test"].astype(float)
-    rng = np.random.default_rng(seed)
-    chosen = [rng.choice(np.flatnonzero(y == c), A_CLASS, replace=False) for c in range(10)]
-    return X[np.concatenate(chosen)], test[rng.choice(len(test), TEST, replace=False)]
+def cleaned(subspace, method, noisy):
+    """Rows cleaned by a method from plain and from compensated projections: two lists over the draws."""
+    nearest, m = method.bind(subspace), subspace.Z.shape[0]
+    return [
+        [in_batches(nearest, subspace.lift, project(X), X, m).X for X in noisy]
+        for project in (subspace.project, projection(subspace))
+    ]
 
 
-def psnr(X, clean):
-    return 10 * np.log10(4 / np.mean((X - clean) ** 2))
+def table(head, rows):
+    """Print a table in Markdown."""
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+    print()
 
 
-def cleaners(train):
-    """(name, q) ↦ a function from noisy to clean rows."""
-    table = {}
-    for q in COMPONENTS:
-        pca = PCA(q).fit(train)
-        table["linear PCA", q] = lambda X, m=pca: m.inverse_transform(m.transform(X))
-        theirs = ScikitLearn(q, kernel="rbf", gamma=GAMMA, fit_inverse_transform=True).fit(train)
-        table["scikit-learn", q] = lambda X, m=theirs: m.inverse_transform(m.transform(X))
-        for method in METHODS:
-            ours = KernelPCA(q, kernel=RBF(GAMMA), preimage=method).fit(train)
-            table[method, q] = lambda X, m=ours: m.denoise(X)
-    return table
+def usps_tables(n_draws):
+    """PSNR of every method at every number of components, and what ``select.preimage`` would have lost."""
+    task = usps()
+    whole = fitted(task)
+    for noise in task.noises:
+        noisy, found = draws(task, noise, n_draws), {}
+        for q in task.components:
+            pca = PCA(q).fit(task.train)
+            found["linear PCA", q] = [pca.inverse_transform(pca.transform(X)) for X in noisy]
+            for name, method in METHODS.items():
+                found[name, q], found[f"{name}, compensated", q] = cleaned(whole[:q], method(), noisy)
+        print(f"**{noise}** (noisy: {decibels(noisy[0], task.clean, TOP):.2f} dB)\n")
+        table(["", *map(str, task.components), "best", "pooled"], _rows(task, found))
+        table(["q", "chosen", "dB", "best method at this q", "dB", "lost"], _choices(task, noise, noisy, found))
+
+
+def _rows(task, found):
+    for name in dict.fromkeys(name for name, _ in found):
+        figures = {q: [decibels(X, task.clean, TOP) for X in found[name, q]] for q in task.components}
+        best = max(figures, key=lambda q, figures=figures: np.mean(figures[q]))
+        error = np.std(figures[best], ddof=1) / np.sqrt(len(figures[best]))
+        whole = max(np.mean([pooled(X, task.clean, TOP) for X in found[name, q]]) for q in task.components)
+        cells = [f"{np.mean(figures[q]):.2f}" for q in task.components]
+        yield [name, *cells, f"{np.mean(figures[best]):.2f} ± {error:.2f}", f"{whole:.2f}"]
+
+
+def _choices(task, noise, noisy, found):
+    for q in CHOSEN_AT:
+        model = KernelPCA(q, kernel=task.kernel, random_state=0)
+        choice = select.preimage(model, task.train, task.noises[noise], n_draws=1, random_state=0)
+        model = choice.estimator.fit(task.train)
+        mine = np.mean([decibels(model.denoise(X), task.clean, TOP) for X in noisy])
+        others = {
+            name: np.mean([decibels(X, task.clean, TOP) for X in found[name, at]]) for name, at in found if at == q
+        }
+        best = max((name for name in others if name != "linear PCA"), key=others.__getitem__)
+        yield [
+            str(q),
+            next(iter(choice.table)),
+            f"{mine:.2f}",
+            best,
+            f"{others[best]:.2f}",
+            f"{others[best] - mine:.2f}",
+        ]
+
+
+def compensation_table(n_draws):
+    """What compensation gains, in decibels, at three numbers of components."""
+    digit = usps()
+    tasks = {
+        "USPS": digit._replace(components=(16, 64, 256)),
+        "USPS, Matérn": digit._replace(train=digit.train[::2], kernel=Matern(2.5, 1 / 128), components=(16, 64, 256)),
+        "digits": digits(),
+        "moons": moons(),
+    }
+    methods = {name: METHODS[name]() for name in ("fixed_point", "distances", "smoother", "learned")}
+    methods["learned, alpha=0.1"] = Learned(0.1)
+    rows = []
+    for name, task in tasks.items():
+        whole = fitted(task)
+        for noise in {"none": None} | task.noises:
+            noisy = [task.clean] if noise == "none" else draws(task, noise, n_draws)
+            cells = [
+                " ".join(_gain(task, whole[:q], method, noisy) for q in task.components) for method in methods.values()
+            ]
+            rows.append([name, noise, *cells])
+    table(["data", "noise", *methods], rows)
+
+
+def _gain(task, subspace, method, noisy):
+    plain, compensated = ([decibels(X, task.clean) for X in rows] for rows in cleaned(subspace, method, noisy))
+    return f"{np.mean(compensated) - np.mean(plain):+.2f}"
+
+
+def speed_table(_):
+    """Milliseconds for a point, all at once and one by one."""
+    task, rows = usps(), []
+    noisy = np.vstack(draws(task, "Gaussian, sd 0.5", 5))
+    for method in METHODS:
+        model = KernelPCA(64, kernel=task.kernel, preimage=method, random_state=0).fit(task.train)
+        Y = model.transform(noisy)
+        model.inverse_transform(Y[:2])
+        start = perf_counter()
+        model.inverse_transform(Y)
+        at_once = (perf_counter() - start) / len(Y)
+        start = perf_counter()
+        for i in range(ONE_BY_ONE):
+            model.inverse_transform(Y[i : i + 1])
+        single = (perf_counter() - start) / ONE_BY_ONE
+        rows.append([method, f"{1000 * at_once:.2f}", f"{1000 * single:.2f}", f"{single / at_once:.1f}×"])
+    table(["", "500 at once", "one by one", ""], rows)
+
+
+def peer_tables(n_draws):
+    """Against scikit-learn."""
+    for name, task in {"digits": digits(), "moons": moons(), "USPS": usps()._replace(components=(64, 256))}.items():
+        print(f"**{name}**, {task.kernel!r}, {len(task.train)} rows\n")
+        table(denoising_peers.HEAD, denoising_peers.rows(task, n_draws))
+
+
+PARTS = {"usps": usps_tables, "compensation": compensation_table, "peers": peer_tables, "speed": speed_table}
 
 
 def main():
-    """Print a table for each kind of noise, and what ``select.preimage`` would choose."""
+    """Print the tables of one part, or of all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all if none is given")
     parser.add_argument("--draws", type=int, default=5)
-    draws = parser.parse_args().draws
-    train, clean = digits()
-    table = cleaners(train)
-    for noise in (gaussian, speckle):
+    arguments = parser.parse_args()
+    for part in arguments.parts or PARTS:
         start = perf_counter()
-        noisy = [noise(clean, np.random.default_rng(seed)) for seed in range(draws)]
-        figures = {key: np.array([psnr(f(X), clean) for X in noisy]) for key, f in table.items()}
-        print(f"\n{noise.__name__}: PSNR in dB over {draws} draws (noisy: {psnr(noisy[0], clean):.1f})")
-        print(f"{'':<14}" + "".join(f"{q:>9}" for q in COMPONENTS) + "      best")
-        for name in dict.fromkeys(name for name, _ in figures):
-            row = [figures[name, q] for q in COMPONENTS]
-            best = max(row, key=np.mean)
-            error = best.std(ddof=1) / np.sqrt(draws)
-            cells = "".join(f"{np.mean(cell):>9.2f}" for cell in row)
-            print(f"{name:<14}{cells}   {best.mean():.2f} ± {error:.2f}")
-        for q in (64, 256):
-            choice = select.preimage(KernelPCA(q, kernel=RBF(GAMMA)), train, noise, random_state=0, n_draws=1)
-            print(f"select.preimage at q = {q}: {choice.best}")
-        print(f"({perf_counter() - start:.0f} s)")
+        PARTS[part](arguments.draws)
+        print(f"({part}: {perf_counter() - start:.0f} s)\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What the command line promises: the Python API's results, instant help, one line per error, exit codes 0, 2 and 130."""
+"""What the command line promises: Python's results, instant help, one line per error, exit codes 0, 2 and 130."""
 
+import csv
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -49,7 +49,20 @@ def done(*args, **options):
 
 
 def frame(result):
-    return pd.read_csv(io.StringIO(result.stdout), float_precision="round_trip")
+    """The table on standard output; numbers to the last bit, which pandas alone does not promise."""
+    return table_of(result.stdout)
+
+
+def table_of(text, delimiter=","):
+    rows = list(csv.reader(text.splitlines(), delimiter=delimiter))
+    return pd.DataFrame({name: _column(cells) for name, *cells in zip(*rows, strict=True)})
+
+
+def _column(cells):
+    try:
+        return np.array([int(cell) if cell.lstrip("-").isdigit() else float(cell) for cell in cells])
+    except ValueError:
+        return np.array(cells, dtype=object)
 
 
 def refused(*args, **options):
@@ -308,8 +321,8 @@ def test_results_are_written_in_every_format(ending, folder, tmp_path):
     told = json.loads(done("transform", folder / "kpca.mercer", folder / "iris.csv", "-o", path, "--json").stdout)
     assert told["rows"] == 75
     found = {
-        "csv": lambda: pd.read_csv(path, float_precision="round_trip").to_numpy(),
-        "tsv": lambda: pd.read_csv(path, sep="\t", float_precision="round_trip").to_numpy(),
+        "csv": lambda: table_of(path.read_text()).to_numpy(),
+        "tsv": lambda: table_of(path.read_text(), "\t").to_numpy(),
         "npy": lambda: np.load(path),
         "npz": lambda: np.load(path)["X"],
     }[ending]()
@@ -331,6 +344,7 @@ def test_a_model_that_python_saved_takes_tables_as_they_are(flowers, tmp_path):
     pd.DataFrame(X[:, ::-1], columns=list("dcba")).to_csv(tmp_path / "t.csv", index=False)
     found = frame(done("transform", tmp_path / "m", tmp_path / "t.csv"))
     np.testing.assert_array_equal(found.to_numpy(), model.transform(pd.DataFrame(X, columns=list("abcd"))))
+    assert done("transform", tmp_path / "m", tmp_path / "t.csv").stderr == ""
     mercer.save(mercer.KernelPCA(2), tmp_path / "unfitted")
     assert "not fitted" in refused("transform", tmp_path / "unfitted", tmp_path / "t.csv")
 
@@ -408,7 +422,6 @@ def test_what_the_model_refuses_is_one_line(folder, tmp_path):
     assert "gamma" in refused("fit", folder / "iris.csv", *options, "--gamma", "-1")
     assert "solver" in refused("fit", folder / "iris.csv", *options, "--solver", "magic")
     assert "n_components" in refused("fit", folder / "iris.csv", *options, "-q", "0")
-    assert "has no column" in refused("fit", folder / "iris.csv", *options).replace("there is", "has") or True
     assert list(tmp_path.iterdir()) == []
     assert "there is no column 'x'" in refused("fit", folder / "iris.csv", "-o", tmp_path / "m", "--columns", "x")
     assert "the column 'sl'" in refused("transform", folder / "kpca.mercer", "-", input="a,b\n1,2\n")
@@ -469,7 +482,9 @@ def test_a_full_disk_is_one_line(folder):
             stdout = subprocess.PIPE if output else full
             told = subprocess.run([*command, *output], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
         assert told.returncode == 2
-        assert told.stderr.splitlines() == [f"Error: {'/dev/full' if output else 'output'}: No space left on device"]
+        assert told.stderr.splitlines() == [
+            f"Error: {'/dev/full' if output else 'standard output'}: No space left on device"
+        ]
 
 
 def test_a_full_disk_leaves_the_old_model(folder, tmp_path):
@@ -514,7 +529,7 @@ def test_progress_is_shown_on_a_terminal_alone(folder, tmp_path, monkeypatch):
     from mercer.cli import options
     from mercer.tiles import map_rows
 
-    assert "%" not in done("fit", folder / "iris.csv", "-o", tmp_path / "m", *NO_SPECIES).stderr
+    assert "#" not in done("fit", folder / "iris.csv", "-o", tmp_path / "m", *NO_SPECIES).stderr
     shown = io.StringIO()
     shown.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", shown)

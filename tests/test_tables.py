@@ -154,6 +154,15 @@ def test_columns_that_are_not_asked_for_may_hold_anything():
     assert table.others == ("b", "c")
 
 
+@pytest.mark.parametrize("cell", ["5", "oops"])
+def test_columns_come_in_the_order_asked_for(cell):
+    stream = io.BufferedReader(io.BytesIO(f"a,b,c\n1,2,3\n4,{cell},6\n".encode()))
+    table = text.read_text(stream, "t.csv", lambda names, named: ["c", "b", "a"])
+    assert list(table.columns) == ["c", "b", "a"]
+    assert table.numbers("c").tolist() == [3, 6]
+    assert table.numbers("a").tolist() == [1, 4]
+
+
 def test_names_are_chosen_and_checked():
     names = ["a", "b", "c"]
     assert choose(names, "t") == names

@@ -13,8 +13,10 @@ _HOMES = {
     "compress": "models.compress",
     "load": "io",
     "SparseKernelPCA": "models.sparse",
+    "KernelPCAImputer": "impute",
     "KernelPCAMonitor": "monitor",
     "plan": "planning",
+    "report": "pages",
     "save": "io",
 }
 _MODULES = {"datasets", "dropin", "eigen", "io", "kernels", "monitor", "plots", "preimage", "select", "testing"}

@@ -103,7 +103,7 @@ class Factor:
         """The last q Ritz vectors, each with its own correction: v − (GGᵀ + τI − θI)⁻¹r, orthonormal."""
         V = ritz.vectors[:, -q:].astype(float)
         step = self.corrections(ritz, slice(-q, None)).astype(float)
-        theta = ritz.values[-q:]
+        theta = np.maximum(ritz.values[-q:], np.finfo(float).tiny)
         lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * theta.astype(ritz.vectors.dtype))
         step *= lengths / np.maximum(theta - self.tau, NEARNESS * theta)
         return polished(V - (step - V @ (V.T @ step)))

@@ -1,13 +1,12 @@
 """Laws of pre-images, over every method and every kernel that it serves."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from mercer.kernels import (
     RBF,
-    Cosine,
     InverseMultiquadric,
     Laplacian,
     Linear,
@@ -24,7 +23,9 @@ from mercer.preimage import (
     Gradient,
     Learned,
     Smoother,
+    squared_error,
 )
+from mercer.preimage.base import PreimageResult
 from mercer.testing import PREIMAGE_LAWS, check_preimage
 
 RADIAL = [
@@ -66,3 +67,45 @@ def cases():
 @pytest.mark.parametrize("method, kernel, law", list(cases()))
 def test_laws(method, kernel, law):
     law(method, kernel, rows())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_suite_of_all_laws_takes_names(method):
+    check_preimage(method, RBF(0.3), rows(30))
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Gradient with one fault at a time, for the laws to find."""
+
+    fault: str = ""
+    max_iter: int = 200
+    exact = True
+
+    def bind(self, subspace):
+        nearest = Gradient(self.max_iter).bind(subspace)
+
+        def broken(target, near=None):
+            result = nearest(target, near)
+            X, error, n_iter = result.X, result.error, result.n_iter
+            faults = {
+                "returns": lambda: X + 0.01,
+                "descends": lambda: X + 10.0,
+                "finite": lambda: np.where(target.B.any(axis=0)[:, None], X, np.nan),
+                "linear_is_pca": lambda: X * 1.01,
+                "one_by_one": lambda: X + 0.1 * len(target),
+                "single_precision": lambda: X.astype(float),
+            }
+            X = faults.get(self.fault, lambda: X)()
+            if self.fault != "truthful":
+                error = squared_error(X, target)
+            return PreimageResult(X, n_iter, result.fallback, lambda: error + (self.fault == "truthful"))
+
+        return broken
+
+
+@pytest.mark.parametrize("law", PREIMAGE_LAWS, ids=lambda law: law.__name__)
+def test_a_law_finds_the_method_that_breaks_it(law):
+    law(Broken(), RBF(0.3), rows())
+    with pytest.raises(AssertionError):
+        law(Broken(law.__name__), RBF(0.3), rows())

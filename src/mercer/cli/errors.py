@@ -51,7 +51,7 @@ def _one_line() -> Iterator[None]:
     except MemoryError as error:
         raise BadInput(f"There is not enough memory. {_line(error)}".rstrip()) from None
     except OSError as error:
-        raise BadInput(f"{error.filename or 'output'}: {error.strerror or _line(error)}") from None
+        raise BadInput(f"{error.filename}: {error.strerror}" if error.filename else _line(error)) from None
     except (ValueError, TypeError) as error:
         if isinstance(error, TypeError) and type(error) is TypeError:  # a fault of the program, not of its input
             raise
@@ -73,6 +73,7 @@ def _warnings_said() -> Iterator[None]:
     """Say each warning in one line, once."""
     with warnings.catch_warnings():
         warnings.simplefilter("once", UserWarning)
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were found by name before
         warnings.showwarning = lambda message, *_, **__: say(f"Warning: {_line(message)}")  # type: ignore[assignment]
         yield
 

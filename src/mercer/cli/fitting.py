@@ -174,16 +174,14 @@ def fit(
         imputer=_imputer() if missing == "impute" else None,
     )
     X, kept = recipe.apply(table)
-    say(f"{data.path}: {len(table)} rows, {count(chosen, 'column')}")
-    for line in _said(recipe, table, kept, no_scale):
-        say(line)
     y = None if target is None else table.labels(target)[kept]
     with progress():
         estimator.fit(X) if y is None else estimator.fit(X, y)
     told, line = facts(estimator), summary(estimator)
     save(estimator, output, recipe=recipe)
-    if not json:
-        say(f"{output}: {line}")
+    say(f"{data.path}: {len(table)} rows, {count(chosen, 'column')}")  # after all went well: an error is one line
+    for done in [*_said(recipe, table, kept, no_scale), f"{output}: {line}"]:
+        say(done)
     tell(told | {"output": output, "bytes": os.path.getsize(output), "rows": len(X)}, json)
 
 

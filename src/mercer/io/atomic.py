@@ -14,11 +14,27 @@ def replacing(path):
     Until then, and after an error such as a full disk, an older file is there unchanged. What is no regular file (a
     device, a named pipe) is written to as it is.
     """
-    path = os.path.realpath(path)
-    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        with open(path, "wb") as file:
+    given, path = path, os.path.realpath(path)
+    try:
+        with _device(path) if _is_device(path) else _beside(path) as file:
             yield file
-        return
+    except OSError as error:
+        error.filename = given  # a full disk does not say which file it had no room for
+        raise
+
+
+def _is_device(path):
+    return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
+
+
+@contextmanager
+def _device(path):
+    with open(path, "wb") as file:
+        yield file
+
+
+@contextmanager
+def _beside(path):
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:64]}.{secrets.token_hex(4)}.tmp")
     try:

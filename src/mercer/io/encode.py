@@ -17,7 +17,12 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from .registry import ONLY, name_of
 
 DEEPEST = 40  # levels of values inside values: more than any model has, fewer than Python's stack
-TRANSIENT = ("_skl_", "_callback", "_metadata_request", "_sklearn_version")  # of scikit-learn's machinery, not the model
+TRANSIENT = (
+    "_skl_",
+    "_callback",
+    "_metadata_request",
+    "_sklearn_version",
+)  # of scikit-learn's machinery, not the model
 WAY_OUT = "Or keep this model by skops, joblib or pickle, and open such files only where you trust their source."
 
 

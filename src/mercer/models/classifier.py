@@ -178,7 +178,7 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if rho == 0:
             raise ValueError(
                 "A density for each class needs a noise variance above 0, and there is none: the rows of every class "
-                "are equal in feature space. Use density=None."
+                f"are equal in feature space (n_samples = {len(y)}). Use density=None."
             )
         q = class_components(self.n_components, self.classes_)
         self.densities_ = [self._fit_clone(X[y == c], rho, q[c], weights, y == c) for c in range(len(self.classes_))]

@@ -60,11 +60,11 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
     >>> from mercer.datasets import TANK_SENSORS, three_tanks
     >>> normal, _ = three_tanks(n=600)
     >>> monitor = KernelPCAMonitor(random_state=0).fit(normal)
-    >>> X, y = three_tanks(1, n=100, fault="sensor", sensor=3)
+    >>> X, y = three_tanks(1, n=100, fault="sensor", sensor=2)
     >>> bool((monitor.predict(X)[y == 1] == -1).mean() > 0.9)
     True
     >>> TANK_SENSORS[monitor.contributions(X[y == 1]).mean(axis=0).argmax()]
-    'inflow 1'
+    'level 3'
     """
 
     _doc_link_module = "mercer"

@@ -17,6 +17,7 @@ from .gaussian import FeatureGaussian, energy
 from .subspace import landmark_subspace, principal_subspace
 
 TIE_POWER = 2 / 3  # of the rounding unit: r² that are nearer than this share of their terms are equal but for rounding
+SOFT = 0.01  # of the variance within classes: the least scale of r² in probabilities, where the axes hold all of it
 FINER = 1e-4  # of the variance within classes: the noise at which ties of the limiting rule are looked at more closely
 
 
@@ -141,11 +142,11 @@ def class_joint(densities, X, log_prior, shares):
     if rho > 0:
         both = zip(parts, subspaces, strict=True)
         return np.column_stack([-energy(*part, s.variances, rho) / 2 for part, s in both]) + log_prior
-    finer = FINER * pooled_variance(subspaces, shares)
+    variance = pooled_variance(subspaces, shares)
     r2 = np.array([outside for _, outside in parts])
-    moved = untied(r2, _closer(parts, subspaces, finer), log_prior, _tie_width(parts, subspaces))
+    moved = untied(r2, _closer(parts, subspaces, FINER * variance), log_prior, _tie_width(parts, subspaces))
     left = sum(p * (s.total_variance - s.variances.sum()) for p, s in zip(shares, subspaces, strict=True))
-    return -moved.T / (2 * (max(left, finer) or 1.0))
+    return -moved.T / (2 * (max(left, SOFT * variance) or 1.0))
 
 
 def relative_splits(subspaces, X):

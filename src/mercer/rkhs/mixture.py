@@ -10,11 +10,12 @@ from ..gram import Dense, Gram
 from ..kernels import Kernel
 from ..kernels.base import in_float64
 from ..landmarks import LandmarkBasis, Landmarks, pivoted_cholesky
-from ..tiles import map_rows, sum_rows
+from ..tiles import available_bytes, map_rows, sum_rows
 from .expansion import Expansion
 from .gaussian import FeatureGaussian, energy
 from .subspace import Subspace
 
+ARRAYS = 3  # n × n in float64: the Gram matrix, LAPACK's copy of it, its factor
 FEW = 300  # coordinates: up to here LAPACK finds a few axes faster than Lanczos does
 
 
@@ -40,7 +41,7 @@ class FeatureMixture:
             energies = [_energy(g, part, k_xx) for g, part in zip(self.densities, parts, strict=True)]
             return np.log(self.weights) - np.column_stack(energies) / 2
 
-        return map_rows(tile, X, subspaces[0].kernel.diag(X).astype(float), width=width)
+        return map_rows(tile, X, subspaces[0].kernel.diag(in_float64(X)), width=width)
 
 
 def _energy(density, along, k_xx):
@@ -78,7 +79,8 @@ class Factor:
         if isinstance(solver, Landmarks):
             basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
             F = map_rows(basis, X, width=2 * len(basis.R))
-            return cls(kernel, basis.Z, F, _outside(kernel.diag(X), F), basis.R, Report(solver, 1, 0.0))
+            return cls(kernel, basis.Z, F, _outside(kernel.diag(in_float64(X)), F), basis.R, Report(solver, 1, 0.0))
+        _check_room(X.shape[0])
         K = (Gram(kernel, X) if gram is None else gram).dense()
         if kernel.definite:
             F = pivoted_cholesky(K)
@@ -135,6 +137,16 @@ class Factor:
             report=replace(self.report, outside=outside, outside_share=outside / total if total > 0 else 0.0),
         )
         return FeatureGaussian(subspace, c.rho)
+
+
+def _check_room(n):
+    """Refuse a Gram matrix that does not fit, before it is made."""
+    need, free = ARRAYS * 8 * n**2, available_bytes()
+    if need > free:
+        raise MemoryError(
+            f"solver='exact' needs {ARRAYS} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
+            "free. Use solver='landmarks'."
+        )
 
 
 def _outside(diagonal, F):

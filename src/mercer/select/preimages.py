@@ -143,13 +143,20 @@ def _projections(fitted, noisy):
 
 def _candidates(methods, fitted):
     """Names, settings and bound methods; what the kernel does not allow is left out unless it was asked for."""
-    for method in methods or [*METHODS, *(Learned(alpha, gamma) for alpha, gamma in RIDGES)]:
+    named = _default() if methods is None else {m if isinstance(m, str) else repr(m): m for m in methods}
+    for name, method in named.items():
         settings = as_preimage(method, fitted.kernel_)
         try:
-            yield method if isinstance(method, str) else repr(method), settings, settings.bind(fitted.subspace_)
+            yield name, settings, settings.bind(fitted.subspace_)
         except ValueError:
             if methods is not None:
                 raise
+
+
+def _default():
+    return {name: name for name in METHODS} | {
+        f"learned, alpha={alpha:g}, gamma={gamma:g}": Learned(alpha, gamma) for alpha, gamma in RIDGES
+    }
 
 
 def _score(back, clean):

@@ -30,7 +30,9 @@ def plain(block, index, fields, delimiter):
         X = np.loadtxt(block, delimiter=delimiter, comments=None, usecols=None if every else index, ndmin=2)
     except ValueError:
         return None
-    return X if X.shape == (len(block), len(index)) else None
+    if X.shape != (len(block), len(index)):
+        return None
+    return X[:, index] if every else X
 
 
 def cells(block, rest, fields, dialect, begin):

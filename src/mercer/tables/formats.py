@@ -72,8 +72,12 @@ def write(columns, path, *, format=None):
     """
     format = format_of(path, format) or "csv"
     if path == PIPE:
-        _write(sys.stdout.buffer, columns, format, "standard output")
-        sys.stdout.buffer.flush()
+        try:
+            _write(sys.stdout.buffer, columns, format, "standard output")
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            error.filename = "standard output"
+            raise
         return
     with replacing(path) as stream:
         _write(stream, columns, format, str(path))
