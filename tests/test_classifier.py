@@ -375,11 +375,11 @@ def test_cross_validation_is_that_of_a_grid_search(data):
     fold = classifier_cv.stratified_folds(np.unique(y, return_inverse=True)[1], 4, np.random.default_rng(0))
     assert len(y) % 4 == 0  # equal folds: scikit-learn's mean is ours
     grid = {
-        "kernel": [RBF(0.5), RBF(2.0), Linear()],
+        "kernel": [RBF(0.5), Linear()],
         "shrinkage": [0.0, 0.4, 1.0],
-        "priors": ["empirical", "uniform", [0.5, 0.2, 0.3]],
+        "priors": ["empirical", [0.5, 0.2, 0.3]],
         "noise_ratio": [0.1, 1e-3, 0.0],
-        "n_components": [None, 0, 3, (1, 2, 3)],
+        "n_components": [None, 0, (1, 2, 3)],
     }
     search = KernelPCAClassifierCV(
         grid["kernel"],

@@ -294,6 +294,16 @@ def test_info_tells_for_people_and_for_machines(name, folder, python):
     assert "  sl: (sl - " in text
 
 
+def test_the_report_is_a_page_with_the_names_of_the_columns(folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    done("report", folder / "kpca.mercer", folder / "iris.csv", "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html")
+    assert "pw" in page
+    assert "--force" in refused("report", folder / "kpca.mercer", folder / "iris.csv", "-o", tmp_path / "r.html")
+
+
 def test_plan_tells_for_people_and_for_machines():
     told = json.loads(done("plan", "--rows", "1e6", "--columns", "20", "--json").stdout)
     assert (told["n"], told["d"], told["auto"]) == (1_000_000, 20, "landmarks")
@@ -374,8 +384,20 @@ def test_rows_with_gaps(tmp_path):
     assert "1 rows with empty cells" in told.stderr
     scores = frame(done("transform", tmp_path / "drop", tmp_path / "t.csv", "--keep", "id"))
     assert scores["id"].tolist() == [i for i in range(30) if i != 4]
-    done("fit", tmp_path / "t.csv", "-o", tmp_path / "mean", "--missing", "mean", *options)
-    assert len(frame(done("transform", tmp_path / "mean", tmp_path / "t.csv"))) == 30
+    for rule in ("mean", "impute"):
+        done("fit", tmp_path / "t.csv", "-o", tmp_path / rule, "--missing", rule, "--seed", 0, *options)
+        assert len(frame(done("transform", tmp_path / rule, tmp_path / "t.csv"))) == 30
+
+
+def test_gaps_are_filled_by_the_imputer_of_python(flowers, tmp_path):
+    X = flowers[0].copy()
+    X[5, 2] = np.nan
+    pd.DataFrame(X, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
+    options = ["--missing", "impute", "--seed", 0, "-q", 3]
+    done("fit", tmp_path / "t.csv", "-o", tmp_path / "m", *options)
+    found = frame(done("transform", tmp_path / "m", tmp_path / "t.csv"))
+    steps = [StandardScaler(), mercer.KernelPCAImputer(random_state=0), mercer.KernelPCA(3, kernel=MEDIAN)]
+    np.testing.assert_array_equal(found.to_numpy(), make_pipeline(*steps).fit(X).transform(X))
 
 
 # bad input

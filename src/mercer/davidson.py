@@ -105,7 +105,8 @@ class Factor:
         step = self.corrections(ritz, slice(-q, None)).astype(float)
         theta = np.maximum(ritz.values[-q:], np.finfo(float).tiny)
         lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * theta.astype(ritz.vectors.dtype))
-        step *= lengths / np.maximum(theta - self.tau, NEARNESS * theta)
+        scale = lengths / np.maximum(theta - self.tau, NEARNESS * theta)
+        step *= np.where(scale * norms(step) < 1, scale, 0)  # a longer one than the vector itself corrects nothing
         return polished(V - (step - V @ (V.T @ step)))
 
     def corrections(self, ritz, open_):

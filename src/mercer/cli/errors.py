@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 import click
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+EXTRAS = {"matplotlib": "plots", "jinja2": "plots", "pyarrow": "tables", "dask": "dask"}  # library → extra that has it
 
 
 class BadInput(click.ClickException):
@@ -48,6 +49,11 @@ def _one_line() -> Iterator[None]:
     except BrokenPipeError:  # whoever reads has seen enough
         _let_go_of_stdout()
         raise click.exceptions.Exit(0) from None
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in EXTRAS:
+            raise
+        raise BadInput(f"This needs {name}, which is not here: pip install 'mercer[{EXTRAS[name]}]'") from None
     except MemoryError as error:
         raise BadInput(f"There is not enough memory. {_line(error)}".rstrip()) from None
     except OSError as error:

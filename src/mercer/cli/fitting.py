@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .errors import BadInput, say
+from .errors import say
 from .options import Names, Source, check_free, count, progress, reading, tell
 
 MODELS = {
@@ -171,7 +171,7 @@ def fit(
         categorical=categorical,
         scale=not no_scale,
         target=target,
-        imputer=_imputer() if missing == "impute" else None,
+        imputer=_imputer(settings["seed"]) if missing == "impute" else None,
     )
     X, kept = recipe.apply(table)
     y = None if target is None else table.labels(target)[kept]
@@ -201,9 +201,7 @@ def build(model: str, settings: dict[str, Any]) -> Any:
     """The estimator that the options ask for; an option that it does not know is refused by name."""
     import mercer
 
-    cls = getattr(mercer, MODELS[model], None)
-    if cls is None:
-        raise BadInput(f"{MODELS[model]} is not part of mercer {mercer.__version__}.")
+    cls = getattr(mercer, MODELS[model])
     params = {OPTIONS[name]: value for name, value in settings.items() if name in OPTIONS and value is not None}
     kernel = _kernel(settings)
     if model == "monitor":
@@ -251,10 +249,7 @@ def _kernel(settings: dict) -> Any:
     return NAMES[name](**params)
 
 
-def _imputer() -> Any:
-    import mercer
+def _imputer(seed: int | None) -> Any:
+    from .. import KernelPCAImputer
 
-    cls = getattr(mercer, "KernelPCAImputer", None)
-    if cls is None:
-        raise BadInput(f"--missing impute is not part of mercer {mercer.__version__}. Use --missing mean or drop.")
-    return cls()
+    return KernelPCAImputer(random_state=seed)

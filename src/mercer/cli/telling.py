@@ -158,10 +158,11 @@ def report(model: str, data: Source, output: str, force: bool) -> None:
     check_free(output, force)
     from .applying import Opened
 
-    write = _part("report")
+    from .. import report as write
+
     file = Opened(model)
     X, _, _ = file.rows(data)
-    write(file.model, X, output)
+    write(file.model, X, output, names=file.recipe.features)
     say(f"The page: {output}")
 
 
@@ -171,20 +172,10 @@ def report(model: str, data: Source, output: str, force: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="The folder.")
 def reproduce(what: str, quick: bool, output: Path) -> None:
     """Make the papers' figures and tables again."""
-    _part("reproduce", "run")(what, output, quick=quick)
-
-
-def _part(module: str, function: str | None = None) -> Any:
-    """A function of a module that this installation may lack, or lack the libraries for."""
-    try:
-        return getattr(import_module(f"mercer.{module}"), function or module)
-    except AttributeError:
-        raise BadInput(f"mercer {module} is not part of this version.") from None
-    except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name == "mercer":
-            raise BadInput(f"mercer {module} is not part of this version.") from None
-        raise BadInput(f"mercer {module} needs {name}, which is not here: pip install 'mercer[plots]'") from None
+    run = getattr(import_module("mercer.reproduce"), "run", None)
+    if run is None:
+        raise BadInput("mercer reproduce is not part of this version.")
+    run(what, output, quick=quick)
 
 
 @click.command()
@@ -203,14 +194,10 @@ def demo(output: Path) -> None:
     novelty and handwritten digits, with the lines of Python that drew each picture under it.
     Needs matplotlib and some ten seconds.
     """
-    try:
-        from ..demo import make
+    from ..demo import make
 
+    try:
         page, tables = make(output, say)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise BadInput("The demo draws with matplotlib, which is not here: pip install 'mercer[plots]'") from None
     except OSError as error:
         raise BadInput(str(error)) from None
     for table in tables:

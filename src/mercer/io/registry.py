@@ -11,6 +11,8 @@ _HOMES = {
     "models.classifier": ["KernelPCAClassifier"],
     "models.classifier_cv": ["KernelPCAClassifierCV"],
     "models.compress": ["Compression"],
+    "impute": ["KernelPCAImputer"],
+    "select.preimages": ["Choice"],
     "monitor.detector": ["KernelPCAMonitor"],
     "monitor.default": ["InnerScaler"],
     "monitor.limits": ["Limits"],

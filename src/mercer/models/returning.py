@@ -112,7 +112,7 @@ class Returning:
         (5, 2)
         """
         check_is_fitted(self)
-        ends = check_array([np.ravel(first), np.ravel(last)], dtype=_checks.DTYPES, input_name="the two rows")
+        ends = check_array(np.stack([np.ravel(first), np.ravel(last)]), dtype=_checks.DTYPES, input_name="the two rows")
         if ends.shape[1] != self.n_features_in_:
             raise ValueError(f"The rows have {ends.shape[1]} columns, and this model has {self.n_features_in_}.")
         Y = self._project(ends)

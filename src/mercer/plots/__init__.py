@@ -3,6 +3,7 @@
 Each function takes a model or its results, draws into ``ax`` or into a new figure, and returns the axes.
 """
 
+from . import papers
 from .charts import chart, contributions, importance, kernel_matrix, residuals, scores, scree
 from .images import denoised, images, latent_grid, walk
 from .maps import contours, density, novelty, regions, responsibilities
@@ -20,6 +21,7 @@ __all__ = [
     "kernel_matrix",
     "latent_grid",
     "novelty",
+    "papers",
     "regions",
     "residuals",
     "responsibilities",
