@@ -22,7 +22,12 @@ from mercer.rkhs import held_out
 from mercer.rkhs.discriminant import class_subspaces, energies, untied
 from mercer.rkhs.gaussian import energy
 
-SMALL = {"kernels": [RBF(gamma="median"), RBF(gamma=1.0)], "n_components": [None, 0, 2], "noise_ratios": [0.1, 0.0]}
+SMALL = {
+    "kernels": [RBF(gamma="median"), RBF(gamma=1.0)],
+    "n_components": [None, 2],
+    "noise_ratios": [0.1, 0.0],
+    "cv": 3,
+}
 MODELS = [
     KernelPCAClassifier(),
     KernelPCAClassifier(n_components=2, noise_ratio=0.0),
@@ -32,7 +37,7 @@ MODELS = [
     KernelPCAClassifier(kernel="precomputed"),
     KernelPCAClassifier(KernelPCAMixture(2, 1, n_init=2, random_state=0), kernel=RBF(gamma="median")),
     KernelPCAClassifierCV(**SMALL, random_state=0),
-    KernelPCAClassifierCV(**SMALL, shrinkages=[0.5], priors=["empirical", "uniform"], n_repeats=2, random_state=0),
+    KernelPCAClassifierCV(["linear"], noise_ratios=[0.1], shrinkages=[0.5, 1], priors=["uniform"], cv=3, n_repeats=2),
 ]
 RULES = [
     {"noise_ratio": 0.05},
@@ -341,6 +346,8 @@ def test_too_many_rows_for_all_components_are_refused():
     X = np.zeros((5002, 1))
     with pytest.raises(ValueError, match="n_components=None needs all eigenvalues"):
         KernelPCAClassifier().fit(X, np.arange(5002) == 0)
+    with pytest.raises(ValueError, match="there are 5002 rows"):
+        KernelPCAClassifierCV().fit(X, np.arange(5002) == 0)
 
 
 # Sums over the axes

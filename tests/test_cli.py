@@ -384,13 +384,12 @@ def test_rows_with_gaps(tmp_path):
     assert "1 rows with empty cells" in told.stderr
     scores = frame(done("transform", tmp_path / "drop", tmp_path / "t.csv", "--keep", "id"))
     assert scores["id"].tolist() == [i for i in range(30) if i != 4]
-    for rule in ("mean", "impute"):
-        done("fit", tmp_path / "t.csv", "-o", tmp_path / rule, "--missing", rule, "--seed", 0, *options)
-        assert len(frame(done("transform", tmp_path / rule, tmp_path / "t.csv"))) == 30
+    done("fit", tmp_path / "t.csv", "-o", tmp_path / "mean", "--missing", "mean", *options)
+    assert len(frame(done("transform", tmp_path / "mean", tmp_path / "t.csv"))) == 30
 
 
 def test_gaps_are_filled_by_the_imputer_of_python(flowers, tmp_path):
-    X = flowers[0].copy()
+    X = flowers[0][::4].copy()
     X[5, 2] = np.nan
     pd.DataFrame(X, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
     options = ["--missing", "impute", "--seed", 0, "-q", 3]

@@ -74,7 +74,7 @@ MODELS = [
     mercer.KernelPCAClassifier(kernel=G),
     mercer.KernelPCAClassifier(kernel=G, shrinkage=0.1),
     mercer.KernelPCAClassifier(mercer.KernelPCAMixture(2, 2, kernel=G, random_state=0), kernel=G),
-    mercer.KernelPCAImputer(random_state=0),
+    mercer.KernelPCAImputer(2, kernel=G, n_starts=1, random_state=0),
     mercer.KernelPCAMonitor(random_state=0),
     mercer.KernelPCAMonitor(mercer.KernelPCA(3, kernel=G), random_state=0),
     mercer.KernelPCAMonitor(make_pipeline(StandardScaler(), mercer.KernelPCA(3, kernel=G)), random_state=0),

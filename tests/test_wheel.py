@@ -65,6 +65,7 @@ mercer denoise model.mercer data.csv -o clean.csv
 mercer score model.mercer data.csv -o scores.csv
 mercer sample model.mercer -n 20 --seed 1 -o new.csv
 mercer compress model.mercer -m 20 -o small.mercer
+mercer report model.mercer data.csv -o report.html
 mercer transform small.mercer data.csv -o t_small.csv
 mercer transform model.mercer data.csv -o t.parquet
 cat data.csv | mercer fit - -o piped.mercer --model probabilistic -q 4 --seed 0 --exclude id,species
@@ -87,7 +88,7 @@ def environment(tmp_path_factory):
     run([*python, "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], folder)
     run([*python, "venv", str(folder / "venv")], folder)
     (wheel,) = folder.glob("mercer-*.whl")
-    run([str(folder / "venv" / "bin" / "pip"), "install", "-q", f"{wheel}[tables]"], folder)
+    run([str(folder / "venv" / "bin" / "pip"), "install", "-q", f"{wheel}[tables,plots]"], folder)
     return folder / "venv" / "bin"
 
 

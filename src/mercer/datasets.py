@@ -46,7 +46,7 @@ def three_clusters(random_state=0, *, n=30, spread=0.1):
 
 
 def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
-    """Two half circles that face away from each other, one below the other, after Zhou's figure 2.
+    """Two half circles that open towards each other, each with an end inside the other, after Zhou's figure 2.
 
     Returns
     -------
@@ -146,3 +146,45 @@ def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
             h3 = max(h3 + dt * (q13 - q32) / 0.0154, 0.0)
         rows.append((h1, h2, h3, in1, in2, q13, q32, out))
     return np.array(rows[warm_up:])
+
+
+def rings(random_state=0, *, n=600):
+    """Three rings around the origin: rows, and the number of the ring of each."""
+    rng = np.random.default_rng(random_state)
+    y = np.arange(n) % 3
+    radius = np.array([0.2, 0.6, 1.0])[y] + 0.05 * rng.standard_normal(n)
+    angle = rng.uniform(0, 2 * np.pi, n)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
+
+
+def moons(random_state=0, *, n=400):
+    """Two interleaved half circles: rows, and the number of the half of each."""
+    rng = np.random.default_rng(random_state)
+    y = np.arange(n) % 2
+    angle = rng.uniform(0, np.pi, n)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    X[y == 1] = (1.0, 0.5) - X[y == 1]
+    return X + 0.08 * rng.standard_normal(X.shape), y
+
+
+def clusters(random_state=0, *, n=150):
+    """Three round Gaussian clusters: rows, and the number of the cluster of each."""
+    rng = np.random.default_rng(random_state)
+    y = np.arange(n) % 3
+    means = np.array([[-0.55, -0.3], [0.0, 0.6], [0.6, -0.15]])
+    return means[y] + 0.1 * rng.standard_normal((n, 2)), y
+
+
+def digits():
+    """Scikit-learn's 8 × 8 handwritten digits, grey values in [0, 1], and what they show."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y  # the grey values are 0 … 16
+
+
+def noisy_digits(n, random_state=0):
+    """n of the digits, with noise on every pixel so that no two rows are equal."""
+    rng = np.random.default_rng(random_state)
+    X = digits()[0]
+    return X[rng.integers(0, len(X), n)] + 0.1 * rng.standard_normal((n, X.shape[1]))

@@ -1,5 +1,6 @@
 """Missing values, filled in by what the rest of a row says under a kernel PCA."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,22 +10,20 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _checks
-from .kernels import NAMES, RBF, Radial, as_kernel
+from .completion import average, completions
+from .kernels import NAMES, RBF, as_kernel
 from .kernels.width import median_sqdist
 from .landmarks import Landmarks
 from .models.kernel_pca import KernelPCA
-from .preimage import FixedPoint, as_preimage
-from .select.preimages import Choice
-from .tiles import row_tiles
 
 WIDTHS = (0.3, 1.0, 3.0)  # γ times the median squared distance, compared where no kernel is given
-SHARES = (0.8, 0.9, 0.95)  # of the variance, compared where no number of components is given
+SHARES = (0.8, 0.9, 0.97)  # of the variance, compared where no number of components is given
 HIDDEN = 0.1  # of the known values, which are hidden to compare
 TRIAL_ROWS = 400  # that a comparison takes
+TRIAL_ITER = 20  # alternations in a comparison
 ROUNDS = 3  # of fits, where the rows to fit on are incomplete themselves
 FEW = 1000  # rows up to which no landmarks are needed
 LANDMARKS = 500
-TEMPORARIES = 4  # arrays of the size (rows, anchors) alive at once in a pre-image
 
 
 class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -38,14 +37,14 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        As in :class:`~mercer.KernelPCA`; None to choose among the numbers that hold 80, 90 and 95 % of the variance by
+        As in :class:`~mercer.KernelPCA`; None to choose among the numbers that hold 80, 90 and 97 % of the variance by
         hiding known values.
     kernel : str, Kernel, callable or None, default=None
         None for an RBF with γ = 0.3, 1 or 3 / median squared distance, chosen alike.
     scale : {"columns", "none"}, default="columns"
         Whether columns are divided by their standard deviations first. ``"none"`` is for columns of one unit, such as
         the pixels of an image.
-    n_starts : int, default=5
+    n_starts : int, default=10
         Values that each row begins from: the means, and those of rows drawn by lot.
     max_iter : int, default=50
         Alternations at most.
@@ -58,8 +57,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     model_ : KernelPCA
         The model of the completed rows.
-    choice_ : Choice or None
-        What was compared, with the error of hidden values, where something was to be chosen.
+    errors_ : dict of str to float
+        The mean squared error of hidden values for each setting that was compared, in variances of their columns.
     n_iter_ : int
         Alternations of the row that took longest in ``fit``.
 
@@ -92,7 +91,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         *,
         kernel=None,
         scale="columns",
-        n_starts=5,
+        n_starts=10,
         max_iter=50,
         tol=1e-3,
         random_state=None,
@@ -130,8 +129,9 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             spread = spread if self.scale == "columns" else np.full_like(spread, np.sqrt(np.mean(spread**2)))
             self.scale_ = np.where(spread > 0, spread, 1.0)
             Z = (X - self.mean_) / self.scale_
-            self.choice_, settings = self._choose(Z, rng)
-            self.model_, self.donors_, self.rho_, self.n_iter_ = self._find(Z, settings, rng)
+            self.errors_, settings = self._choose(Z, rng)
+            _, self._filler, self.n_iter_ = self._find(Z, settings, rng)
+            self.model_ = self._filler.model
         return self
 
     def transform(self, X):
@@ -152,7 +152,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = np.flatnonzero(np.isnan(X).any(axis=1))
         full = X.copy()
         if len(rows):
-            filled, _ = self._fill((X[rows] - self.mean_) / self.scale_, self.model_, self.donors_, self.rho_)
+            filled, _ = self._filler((X[rows] - self.mean_) / self.scale_, self.max_iter, self.tol)
             full[rows] = np.where(np.isnan(X[rows]), filled * self.scale_ + self.mean_, X[rows])
         return full
 
@@ -165,53 +165,38 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         widths = WIDTHS if self.kernel is None else (as_kernel(self.kernel),)
         shares = SHARES if self.n_components is None else (self.n_components,)
         tried = {f"{_word(width)}, {share:g}": (width, share) for width in widths for share in shares}
-        if len(tried) == 1:
-            return None, next(iter(tried.values()))
+        usual = (widths[len(widths) // 2], shares[len(shares) // 2])
         trial = Z[np.sort(rng.choice(len(Z), min(len(Z), TRIAL_ROWS), replace=False))]
-        hidden = ~np.isnan(trial) & (rng.random(trial.shape) < HIDDEN)
-        shown = np.where(hidden, np.nan, trial)
-        hidden &= ~np.isnan(shown).all(axis=0)  # a column must keep a value
-        shown = np.where(hidden, np.nan, trial)
-        if not hidden.any():
-            return None, (widths[len(widths) // 2], shares[len(shares) // 2])
+        shown, hidden = _hide(trial, rng)
+        if len(tried) == 1 or not hidden.any():
+            return {}, usual
         seed = int(rng.integers(2**31))
-        table = {name: self._error(trial, shown, hidden, settings, seed) for name, settings in tried.items()}
-        best = min(table, key=table.__getitem__)
-        return Choice(table, best, None), tried[best]
+        full = self._find(shown, usual, np.random.default_rng(seed))[0]
+        errors = {
+            name: self._error(trial, shown, full, hidden, settings, np.random.default_rng(seed))
+            for name, settings in tried.items()
+        }
+        return errors, tried[min(errors, key=errors.__getitem__)]
 
-    def _error(self, Z, shown, hidden, settings, seed):
-        """The mean squared error of hidden values, in variances of their columns."""
-        model, donors, rho, _ = self._find(shown, settings, np.random.default_rng(seed))
+    def _error(self, Z, shown, full, hidden, settings, rng):
+        """The mean squared error of hidden values by a model of rows that were completed before."""
         rows = hidden.any(axis=1)
-        filled, _ = self._fill(shown[rows], model, donors, rho)
+        model = _Filler.of(full, settings, self.n_starts, rng)
+        filled, _ = model(shown[rows], TRIAL_ITER, self.tol)
         return float(np.mean((filled - Z[rows])[hidden[rows]] ** 2))
 
     def _find(self, Z, settings, rng):
-        """The model of the completed rows, rows to begin from, ρ, and the number of alternations."""
-        missing = np.isnan(Z)
-        complete = ~missing.any(axis=1)
-        full = np.where(missing, 0.0, Z)
-        enough = 2 * complete.sum() > len(Z)
-        rounds, n_iter = 1 if enough else ROUNDS, 0
-        for _ in range(rounds):
-            rows = full[complete] if enough else full
-            model = _model(rows, settings, rng)
-            rho = float(np.mean(model.subspace_.split(rows)[1]))
-            donors = rows[np.sort(rng.choice(len(rows), min(len(rows), self.n_starts - 1), replace=False))]
-            if enough:
-                break
-            filled, n_iter = self._fill(Z[~complete], model, donors, rho)
-            full[~complete] = filled
-        return model, donors, rho, n_iter
-
-    def _fill(self, Z, model, donors, rho):
-        """Rows completed from every start, averaged; and the number of alternations."""
-        missing = np.isnan(Z)
-        starts = [np.where(missing, 0.0, Z), *(np.where(missing, donor, Z) for donor in donors)]
-        ends, counts = zip(*(settle(model.subspace_, start, missing, self.max_iter, self.tol) for start in starts))
-        r2 = np.array([model.subspace_.split(end)[1] for end in ends])
-        w = np.exp(-(r2 - r2.min(axis=0)) / max(rho, np.finfo(float).eps))
-        return np.einsum("sn,snd->nd", w / w.sum(axis=0), np.array(ends)), max(counts)
+        """The completed rows, the model of them, and the number of alternations."""
+        complete = ~np.isnan(Z).any(axis=1)
+        full = np.where(np.isnan(Z), 0.0, Z)
+        if 2 * complete.sum() > len(Z):  # enough to learn from
+            filler = _Filler.of(full[complete], settings, self.n_starts, rng)
+            full[~complete], n_iter = filler(Z[~complete], self.max_iter, self.tol)
+            return full, filler, n_iter
+        for _ in range(ROUNDS):
+            filler = _Filler.of(full, settings, self.n_starts, rng)
+            full[~complete], n_iter = filler(Z[~complete], self.max_iter, self.tol)
+        return full, filler, n_iter
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -220,34 +205,36 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def settle(subspace, X, missing, max_iter, tol):
-    """Alternate projection and pre-image on the missing entries until no row changes by ``tol``; and how often.
+@dataclass(frozen=True, eq=False)
+class _Filler:
+    """A model of complete rows, rows to begin from, and ρ, the mean r²."""
 
-    For radial kernels the pre-image is one step of the fixed point: the projection moves with the row anyway.
-    """
-    radial = isinstance(subspace.kernel, Radial)
-    nearest = (FixedPoint(max_iter=1) if radial else as_preimage("auto", subspace.kernel)).bind(subspace)
-    X, going, n_iter = X.copy(), np.flatnonzero(missing.any(axis=1)), 0
-    while len(going) and n_iter < max_iter:
-        n_iter += 1
-        tiles = [going[rows] for rows in row_tiles(len(going), TEMPORARIES * subspace.Z.shape[0])]
-        changes = [_alternate(subspace, nearest, X, missing, rows) for rows in tiles]
-        going = going[np.concatenate(changes) > tol]
-    return X, n_iter
+    model: KernelPCA
+    donors: np.ndarray
+    rho: float
+
+    @classmethod
+    def of(cls, rows, settings, n_starts, rng):
+        width, components = settings
+        kernel = RBF(gamma=width / (median_sqdist(rows) or 1.0)) if isinstance(width, Real) else clone(width)
+        solver = "auto" if len(rows) <= FEW else Landmarks(n=LANDMARKS)
+        model = KernelPCA(components, kernel=kernel, solver=solver, random_state=int(rng.integers(2**31))).fit(rows)
+        donors = rows[np.sort(rng.choice(len(rows), min(len(rows), n_starts - 1), replace=False))]
+        return cls(model, donors, float(np.mean(model.subspace_.split(rows)[1])))
+
+    def __call__(self, Z, max_iter, tol):
+        """The rows of Z completed, and the number of alternations."""
+        if len(Z) == 0:
+            return Z, 0
+        ends, r2, n_iter = completions(self.model.subspace_, Z, self.donors, max_iter, tol)
+        return average(ends, r2, self.rho), n_iter
 
 
-def _alternate(subspace, nearest, X, missing, rows):
-    """Move some rows of X; return by how much, as the root of the mean square over their missing entries."""
-    x, gone = X[rows], missing[rows]
-    X[rows] = np.where(gone, nearest(subspace.lift(subspace.project(x)), x).X, x)
-    return np.sqrt(np.sum((X[rows] - x) ** 2, axis=1) / gone.sum(axis=1))
-
-
-def _model(rows, settings, rng):
-    width, components = settings
-    kernel = RBF(gamma=width / (median_sqdist(rows) or 1.0)) if isinstance(width, Real) else clone(width)
-    solver = "auto" if len(rows) <= FEW else Landmarks(n=min(LANDMARKS, len(rows)))
-    return KernelPCA(components, kernel=kernel, solver=solver, random_state=int(rng.integers(2**31))).fit(rows)
+def _hide(Z, rng):
+    """The rows with a tenth of their values hidden, and which: every column keeps one."""
+    hidden = ~np.isnan(Z) & (rng.random(Z.shape) < HIDDEN)
+    hidden &= ~(np.isnan(Z) | hidden).all(axis=0)
+    return np.where(hidden, np.nan, Z), hidden
 
 
 def _word(width):

@@ -12,6 +12,7 @@ from operator import iadd
 import numpy as np
 import scipy.linalg
 
+from .eigen import signs
 from .gram import Gram
 from .kernels.base import in_float64
 from .landmarks import ROWS_EACH, rpcholesky
@@ -63,7 +64,11 @@ class Likelihood:
 
     def variances(self, active, B):
         """mean y² of the rows along the axes Σᵢ Bᵢφᵢ over some candidates: diag BᵀMB."""
-        return np.einsum("ij,ij->j", B, self.M[np.ix_(active, active)] @ B)
+        return np.maximum(np.einsum("ij,ij->j", B, self.M[np.ix_(active, active)] @ B), 0)
+
+    def signs(self, active, B, points):
+        """±1 for each of these axes, such that Σ y³ > 0 over the candidates, however many of them are active."""
+        return signs(self.K[:, active] @ B, self.shares[:, None], points[self.rows])
 
     def at(self, rho, w):
         """The covariance whose weights are w, (m,)."""
@@ -89,7 +94,7 @@ def _block(A, index):
 def _first_of_equals(K):
     """For each candidate the number of the first one that has the same image."""
     k = K.diagonal()
-    tile = lambda K, k_x: np.argmax(k_x[:, None] + k - 2 * K <= SAME * k_x[:, None], axis=1)  # noqa: E731
+    tile = lambda K, k_x: np.argmax(np.abs(k_x[:, None] + k - 2 * K) <= SAME * k_x[:, None], axis=1)  # noqa: E731
     first = map_rows(tile, K, k, width=len(K))
     return first[first]
 

@@ -42,7 +42,7 @@ SERVED = {
     FixedPoint(): RADIAL,
     Distances(): RADIAL,
     Compensated(FixedPoint()): RADIAL[:2],
-    Gradient(): [*RADIAL, *OTHERS],
+    Gradient(max_iter=50): [*RADIAL, *OTHERS],
     Smoother(): [*RADIAL, *OTHERS],
     Learned(): [*RADIAL, *OTHERS],
     ClosedForm(): [Linear()],

@@ -156,9 +156,8 @@ def report(model: str, data: Source, output: str, force: bool) -> None:
 
     One HTML file that needs nothing beside itself."""
     check_free(output, force)
-    from .applying import Opened
-
     from .. import report as write
+    from .applying import Opened
 
     file = Opened(model)
     X, _, _ = file.rows(data)

@@ -154,6 +154,7 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         given = self._given()
         X = _checks.check_rows(self, X, _strictest(given), fit=True)
         y = check_labels(self, X, y)
+        self._check_size(X.shape[0])
         self.classes_, numbers = np.unique(y, return_inverse=True)
         kernels = rbf_widths(X) if self.kernels is None else [kernel.bind(X) for kernel in given]
         self.grid_ = self._grid(kernels, numbers)
@@ -162,6 +163,15 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         self._choose(np.moveaxis(errors, 1, 0), np.array([len(held) for _, held in folds]))
         if self.refit:
             self.best_estimator_ = KernelPCAClassifier(**self.best_params_, solver="exact").fit(X, y)
+
+    @staticmethod
+    def _check_size(n):
+        if n > _checks.ALL_COMPONENTS:
+            raise ValueError(
+                f"KernelPCAClassifierCV decomposes whole kernel matrices, and there are {n} rows: it would take hours. "
+                f"Fit it to at most {_checks.ALL_COMPONENTS} of them, or use GridSearchCV with "
+                "KernelPCAClassifier(n_components=…, solver='landmarks')."
+            )
 
     def _given(self):
         """The kernels as they are given."""
@@ -197,7 +207,7 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
 
     def _folds(self, X, y):
         """Pairs of row numbers: to fit, and held out."""
-        if not isinstance(self.cv, Integral):
+        if not isinstance(self.cv, int | np.integer):
             yield from check_cv(self.cv, y, classifier=True).split(X, y)
             return
         if self.cv > len(y):
@@ -211,8 +221,8 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         """The errors of all settings with one kernel: (folds, shrinkages, priors, noise ratios, candidates)."""
         K = X.astype(float) if isinstance(kernel, Precomputed) else Gram(kernel, X).dense()
         _checks.check_diagonal(K.diagonal(), kernel)
-        q = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
-        q = np.array([[len(y) if qc is None else qc for qc in row] for row in q])
+        candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
+        q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
 
         def work(lane):
             return [self._errors_of_fold(K, y, q, *fold) for fold in lane]

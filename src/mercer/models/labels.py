@@ -38,9 +38,13 @@ def class_components(n_components, classes):
     given = list(n_components)
     if isinstance(n_components, Mapping):
         given = [n_components.get(label, -1) for label in classes.tolist()]
-    if len(given) != len(classes) or not all(q is None or (isinstance(q, Integral) and q >= 0) for q in given):
+    if len(given) != len(classes) or not all(map(_is_number_of_axes, given)):
         raise ValueError(
             f"n_components must be one whole number ≥ 0 or None for each of the classes {classes.tolist()}, "
             f"and {n_components!r} was given."
         )
     return given
+
+
+def _is_number_of_axes(q):
+    return q is None or (isinstance(q, int | np.integer) and q >= 0)

@@ -187,9 +187,11 @@ class SparseKernelPCA(KernelTransformer):
             center=False,
             solver="exact",
         )
-        self._along = data.variances(active, subspace.axes.B.astype(float))
+        B = subspace.axes.B.astype(float)
+        turn = np.diag(data.signs(active, B, X)).astype(subspace.axes.B.dtype)
+        self._along = data.variances(active, B)
         _checks.warn_of_spectrum(self._along, data.trace, X.shape[0])
-        return self._cut(replace(subspace, total_variance=data.trace))
+        return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=data.trace))
 
     def _check_asked(self):
         if self.n_anchors is None:

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from .style import INK, LEGEND, RISING, WIDTH, axes, colour, names_of
 
-WIDE = 1.7 * WIDTH
+WIDE = 1.2 * WIDTH
 MOST_BARS = 12  # variables that a chart of bars shows
 MOST_ROWS = 400  # of a kernel matrix that is drawn: a pixel each
 
@@ -54,7 +54,7 @@ def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes
     values = np.asarray(getattr(monitor, of)(X))
     limit = getattr(monitor.limits_, of)
     index, beyond = np.arange(len(values)), values > limit
-    ax = axes(ax, 2.2, WIDE)
+    ax = axes(ax, 2.6, WIDE)
     ax.plot(index, values, color=colour(0), linewidth=0.7)
     ax.scatter(index[beyond], values[beyond], s=9, color=colour(1), linewidth=0, zorder=3)
     ax.axhline(limit, color=INK, linewidth=0.8, linestyle="--")

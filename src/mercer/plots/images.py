@@ -31,7 +31,9 @@ def images(X: Any, shape: Any = None, n_columns: int = 10, ax: Axes | None = Non
 def denoised(model: Any, X: Any, shape: Any = None, ax: Axes | None = None) -> Axes:
     """Draw noisy rows above, and what the model makes of them below."""
     X = np.asarray(X)
-    ax = images(np.concatenate([X, model.denoise(X)]), shape, len(X), ax)
+    clean = model.denoise(X)
+    ax = images(np.concatenate([X, clean]), shape, len(X), ax)
+    ax.images[0].set_clim(clean.min(), clean.max())  # noise is not to set the contrast
     ax.set_title("noisy rows, and denoised")
     return ax
 

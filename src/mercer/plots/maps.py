@@ -107,7 +107,7 @@ def _grid(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _height(X: Any) -> float:
-    return WIDTH * np.divide(*np.ptp(X, axis=0)[::-1]) + TITLE
+    return WIDTH * min(1.1, np.divide(*np.ptp(X, axis=0)[::-1])) + TITLE
 
 
 def _colours(k: int) -> Any:

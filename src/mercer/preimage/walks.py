@@ -34,8 +34,9 @@ def grid(Y, components, n, quantiles):
 
     The other coordinates stay at their means.
     """
-    ranges = [np.linspace(*np.quantile(Y[:, j], quantiles), n, dtype=Y.dtype) for j in components]
+    low, high = np.quantile(Y[:, list(components)], quantiles, axis=0)
+    ranges = np.linspace(low, high, n, dtype=Y.dtype, axis=1)
     blocks = np.tile(Y.mean(axis=0, dtype=float).astype(Y.dtype), (n, n, 1))
     for j, values in zip(components, np.meshgrid(*ranges), strict=True):
         blocks[:, :, j] = values
-    return *ranges, blocks
+    return ranges[0], ranges[1], blocks

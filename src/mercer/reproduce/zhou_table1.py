@@ -4,13 +4,10 @@ The settings are cross-validated on the first five training sets; their errors a
 Test rows play no part in that. The chosen setting is then fitted and tested on every split.
 """
 
-import csv
-import hashlib
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, product
-from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,7 +16,9 @@ from sklearn.svm import SVC
 from ..datasets import load
 from ..models.classifier import KernelPCAClassifier
 from ..models.classifier_cv import AXES, KernelPCAClassifierCV, rbf_widths, some_components, stratified_folds
+from .output import Output, listed, table
 
+NAME = "zhou-table1"
 # errors in %: mean and standard deviation over the splits, of PKPCA, SVM and KFD, as the paper prints them
 PAPER = {
     "banana": ((10.5, 0.4), (11.5, 0.7), (10.8, 0.5)),
@@ -40,20 +39,21 @@ ABOUT = """\
 Errors in % on the IDA benchmark sets, mean ± standard deviation over all of their splits (100, or 20 for image and
 splice). Every method is cross-validated in five folds on the first five training sets; the errors are averaged over
 them, the setting of least error is taken (the first of equal ones), and it is fitted and tested on every split. Test
-rows play no part in the choice. Widths: γ = 2⁻⁸, 2⁻⁷, …, 2⁴ over the median squared distance.
-
-* Rule (23): width and number of components, the same for both classes.
-* ρ and priors: rule (21) with all λ > ρ; width, ρ (11 shares of the variance within classes) and priors, empirical or
-  uniform.
-* Shrinkage: the same with class covariances shrunk toward the pooled one, by 0 to 1 in seven steps.
-* SVC: width and C (11 values).""".splitlines()
-COLUMNS = ("limit", "noise", "shrinkage", "svc")
-TITLES = {
+rows play no part in the choice. Widths: γ = 2⁻⁸, 2⁻⁷, …, 2⁴ over the median squared distance."""
+COLUMNS = {
     "limit": "rule (23)",
+    "classes": "rule (23), q by class",
     "noise": "ρ and priors",
     "shrinkage": "shrinkage",
     "svc": "SVC",
 }
+NOTES = (
+    "Rule (23): width and number of components, the same for both classes, or one for each.",
+    "ρ and priors: rule (21) with all λ > ρ; width, ρ (11 shares of the variance within classes) and priors, empirical "
+    "or uniform.",
+    "Shrinkage: the same with class covariances shrunk toward the pooled one, by 0 to 1 in seven steps.",
+    "SVC: width and C (11 values).",
+)
 PAPER_COLUMNS = ("PKPCA", "SVM", "KFD")
 QUICK = ("thyroid", "heart", "titanic")  # few rows
 QUICK_STEP = 3  # every third width
@@ -90,38 +90,17 @@ def run(out, quick=False, names=None, report=lambda line: None):
     rows : list of dict
         One for each data set and column: errors, settings and the paper's figures.
     """
-    folder = Path(out)
+    output, rows = Output(out, NAME, quick), []
     names = names or (QUICK if quick else list(PAPER))
-    kept = Kept(folder / "kept")
-    rows = []
     for name in names:
-        rows += one_set(name, kept, QUICK_STEP if quick else 1, report)
-        write_csv(rows, folder / "zhou-table1.csv")
-    (folder / "zhou-table1.md").write_text(text(rows), encoding="utf-8")
+        rows += one_set(name, output, QUICK_STEP if quick else 1, report)
+        output.csv(rows)
+    cells = {(row["data"], row["column"]): row for row in rows}
+    output.text("Zhou, table 1", ABOUT, as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)))
     return rows
 
 
-class Kept:
-    """Arrays that were computed before, as files of a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def array(self, name, settings, compute):
-        """The array of this name and these settings, computed where there is none."""
-        digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
-        path = self.folder / f"{name}-{digest}.npy"
-        if path.is_file():
-            return np.load(path)
-        array = compute()
-        part = path.with_suffix(".part.npy")  # a file that has its name is whole
-        np.save(part, array)
-        part.replace(path)
-        return array
-
-
-def one_set(name, kept, step, report):
+def one_set(name, output, step, report):
     """The rows of one data set: choose, then test."""
     data = load(f"ida_{name}")
     X, y = data["X"].astype(float), data["y"]
@@ -129,21 +108,41 @@ def one_set(name, kept, step, report):
     kernels = rbf_widths(X[splits[0][0]])[:WIDTHS:step]
     most = int(np.unique(y[splits[0][0]], return_counts=True)[1].max())
     rows = []
-    for method in (Classifier(kernels, some_components(most)), Machine(kernels)):
+    for method in methods(kernels, some_components(most)):
         tables = []
         for i, (train, _) in enumerate(splits[:CHOOSING]):
-            errors = lambda m=method, t=train, seed=i: m.errors(X[t], y[t], folds_of(y[t], seed))  # noqa: E731
-            tables.append(kept.array(f"{name}-{method.name}-cv-{i}", method.settings, errors))
+            search = partial(method.errors, X[train], y[train], folds_of(y[train], seed=i))
+            tables.append(output.kept(f"{name}-{method.name}-cv-{i}", method.settings, search))
             report(f"{name}: {method.name} cross-validated on training set {i + 1} of {CHOOSING}")
         average = np.mean(tables, axis=0)
-        for column in method.columns:
-            best = first_of_least(np.where(method.allowed(column), average, np.inf))
+        for column, allowed in method.columns.items():
+            best = first_of_least(np.where([allowed(setting) for setting in method.settings], average, np.inf))
             setting = method.settings[best]
-            errors = lambda m=method, setting=setting: tested(m.model(setting), X, y, splits)  # noqa: E731
-            rows.append(summary(name, column, kept.array(f"{name}-{column}-test", setting, errors), average[best]))
-            rows[-1] |= described(setting)
-            report(f"{name}: {TITLES[column]} {rows[-1]['error']:.2f} ± {rows[-1]['std']:.2f}, {setting}")
+            test = partial(tested, method.model(setting), X, y, splits)
+            errors = output.kept(f"{name}-{column}-test", setting, test)
+            row = summary(name, column, errors, average[best]) | described(setting)
+            report(f"{name}: {COLUMNS[column]} {row['error']:.2f} ± {row['std']:.2f}, {setting}")
+            rows.append(row)
     return rows
+
+
+def methods(kernels, components):
+    """What is compared. Three columns are parts of one search."""
+    common = {"kernels": kernels, "priors": PRIORS, "n_components": [None]}
+    shrunk = {**common, "shrinkages": SHRINKAGES, "noise_ratios": NOISE_RATIOS}
+    apart = {**common, "shrinkages": (0.0,), "noise_ratios": NOISE_RATIOS}
+    limit = {**apart, "noise_ratios": (0.0,), "priors": PRIORS[:1], "n_components": components}
+    by_class = {**limit, "n_components": list(product(components[1:], repeat=2))}
+    columns = {
+        "limit": lambda setting: setting["noise_ratio"] == 0,
+        "noise": lambda setting: setting["noise_ratio"] > 0 and setting["shrinkage"] == 0,
+        "shrinkage": lambda setting: setting["noise_ratio"] > 0,
+    }
+    return [
+        Classifier("classifier", [shrunk, apart, limit], columns),
+        Classifier("classes", [by_class], {"classes": lambda setting: True}),
+        Machine(kernels),
+    ]
 
 
 def folds_of(y, seed):
@@ -161,20 +160,11 @@ def first_of_least(errors):
 
 @dataclass
 class Classifier:
-    """The three columns of the classifier, which are parts of two grids: classes apart, and shrunk."""
+    """The classifier, searched over some grids; a column is a choice among part of the settings."""
 
-    kernels: list
-    components: list
-    name = "classifier"
-    columns = ("limit", "noise", "shrinkage")
-
-    @property
-    def grids(self):
-        common = {"kernels": self.kernels, "priors": PRIORS, "n_components": [None]}
-        shrunk = {**common, "shrinkages": SHRINKAGES, "noise_ratios": NOISE_RATIOS}
-        apart = {**common, "shrinkages": (0.0,), "noise_ratios": NOISE_RATIOS}
-        limit = {**apart, "noise_ratios": (0.0,), "priors": PRIORS[:1], "n_components": self.components}
-        return [shrunk, apart, limit]
+    name: str
+    grids: list
+    columns: dict
 
     @cached_property
     def settings(self):
@@ -188,13 +178,6 @@ class Classifier:
         searches = (KernelPCAClassifierCV(**grid, cv=folds, refit=False) for grid in self.grids)
         return np.concatenate([search.fit(X, y).errors_.ravel() for search in searches])
 
-    def allowed(self, column):
-        """Which settings a column chooses from."""
-        if column == "limit":
-            return np.array([setting["noise_ratio"] == 0 for setting in self.settings])
-        most = 1.0 if column == "shrinkage" else 0.0
-        return np.array([setting["noise_ratio"] > 0 and setting["shrinkage"] <= most for setting in self.settings])
-
     @staticmethod
     def model(setting):
         """The estimator that has it."""
@@ -207,7 +190,11 @@ class Machine:
 
     kernels: list
     name = "svc"
-    columns = ("svc",)
+
+    @property
+    def columns(self):
+        """One column, of all settings."""
+        return {"svc": lambda setting: True}
 
     @cached_property
     def settings(self):
@@ -224,10 +211,6 @@ class Machine:
     def _wrong(K, y, C, rows, held):
         model = fitted(SVC(C=C, kernel="precomputed", max_iter=MOST_STEPS), K[np.ix_(rows, rows)], y[rows])
         return np.sum(model.predict(K[np.ix_(held, rows)]) != y[held])
-
-    def allowed(self, column):
-        """All settings."""
-        return np.ones(len(self.settings), bool)
 
     @staticmethod
     def model(setting):
@@ -267,32 +250,21 @@ def described(setting):
     return {"gamma": gamma} | {key: setting.get(key, "") for key in (*AXES[1:], "C")}
 
 
-def write_csv(rows, path):
-    """The numbers."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def text(rows):
-    """The table as Markdown, and how often each column is as good as the others."""
-    table = {(row["data"], row["column"]): row for row in rows}
-    names = list(dict.fromkeys(row["data"] for row in rows))
-    head = ["data", *(TITLES[column] for column in COLUMNS), *(f"paper: {other}" for other in PAPER_COLUMNS)]
-    lines = [" | ".join(head), " | ".join(["---"] * len(head))]
+def as_table(cells, names):
+    """Our columns beside the paper's."""
+    rows = []
     for name in names:
-        ours = [table[name, column] for column in COLUMNS]
-        cells = [f"{row['error']:.2f} ± {row['std']:.2f}" for row in ours]
-        lines.append(" | ".join([name, *cells, *(f"{mean} ± {std}" for mean, std in PAPER[name])]))
-    return "\n".join(["# Zhou, Table 1", "", *ABOUT, "", *lines, "", *counts(table, names), ""])
+        ours = [cells[name, column] for column in COLUMNS]
+        paper = [f"{mean} ± {std}" for mean, std in PAPER[name]]
+        rows.append([name, *(f"{row['error']:.2f} ± {row['std']:.2f}" for row in ours), *paper])
+    return table(["data", *COLUMNS.values(), *(f"paper: {other}" for other in PAPER_COLUMNS)], rows)
 
 
-def counts(table, names):
+def counts(cells, names):
     """What is as good as what, on how many sets, at the paper's one decimal."""
 
     def error(name, column):
-        return float(f"{table[name, column]['error']:.1f}")
+        return float(f"{cells[name, column]['error']:.1f}")
 
     def least(name):
         return min(mean for mean, _ in PAPER[name])
@@ -301,6 +273,7 @@ def counts(table, names):
         "Rule (23) is within the paper's mean + one standard deviation": [
             error(name, "limit") <= round(sum(PAPER[name][0]), 1) for name in names
         ],
+        "So is rule (23) with q by class": [error(name, "classes") <= round(sum(PAPER[name][0]), 1) for name in names],
         "With ρ and priors it is at or below the paper's PKPCA": [
             error(name, "noise") <= PAPER[name][0][0] for name in names
         ],
@@ -311,4 +284,4 @@ def counts(table, names):
             error(name, "shrinkage") <= error(name, "svc") for name in names
         ],
     }
-    return [f"* {claim} on {sum(holds)} of {len(holds)} sets." for claim, holds in claims.items()]
+    return [f"{claim} on {sum(holds)} of {len(holds)} sets." for claim, holds in claims.items()]

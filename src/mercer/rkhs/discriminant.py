@@ -141,7 +141,7 @@ def class_joint(densities, X, log_prior, shares):
     parts = relative_splits(subspaces, X)
     if rho > 0:
         both = zip(parts, subspaces, strict=True)
-        return np.column_stack([-energy(*part, s.variances, rho) / 2 for part, s in both]) + log_prior
+        return np.column_stack([-energy(Y, r2, s.variances, rho) / 2 for (Y, r2), s in both]) + log_prior
     variance = pooled_variance(subspaces, shares)
     r2 = np.array([outside for _, outside in parts])
     moved = untied(r2, _closer(parts, subspaces, FINER * variance), log_prior, _tie_width(parts, subspaces))
@@ -156,7 +156,7 @@ def relative_splits(subspaces, X):
     """
     Zs = {id(s.Z): s.Z for s in subspaces}
     groups = [[c for c, s in enumerate(subspaces) if s.Z is Z] for Z in Zs.values()]
-    found = {}
+    found: dict = {}
     for group in groups:
         found.update(zip(group, _along([subspaces[c] for c in group], X), strict=True))
     return [found[c] for c in range(len(subspaces))]

@@ -1,0 +1,88 @@
+"""The report stands alone, says what the model is, and shows text from the data as text."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_demo import Tags
+
+import mercer
+from mercer.kernels import RBF
+
+pytest.importorskip("matplotlib", reason="pictures are an extra: pip install 'mercer[plots]'")
+pd = pytest.importorskip("pandas")
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+WINE = load_wine(as_frame=True)
+CS, SIDE = mercer.datasets.two_cs(n=80)
+TANKS = pd.DataFrame(mercer.datasets.three_tanks(n=300)[0], columns=mercer.datasets.TANK_SENSORS)
+
+
+def scaled(model):
+    return make_pipeline(StandardScaler(), model)
+
+
+MODELS = {
+    "kernel PCA": (mercer.KernelPCA(3, kernel=RBF("median")), WINE.data / WINE.data.std()),
+    "pipeline": (scaled(mercer.KernelPCA(3, kernel=RBF("median"))), WINE.data.rename(columns={"hue": HOSTILE})),
+    "one component": (mercer.KernelPCA(1, kernel=RBF(0.1)), CS),
+    "plane": (mercer.KernelPCA(2, kernel=RBF(0.02)), CS),
+    "landmarks": (mercer.KernelPCA(3, kernel=RBF(0.02), solver="landmarks", random_state=0), CS),
+    "linear": (scaled(mercer.KernelPCA(3, kernel="linear")), WINE.data),
+    "probabilistic": (mercer.ProbabilisticKernelPCA(3, kernel=RBF(0.02)), CS),
+    "sparse": (mercer.SparseKernelPCA(3, n_anchors=12, kernel=RBF(0.02)), CS),
+    "mixture": (mercer.KernelPCAMixture(2, kernel=RBF.from_sigma(8), n_init=2, random_state=0), CS),
+    "classifier": (mercer.KernelPCAClassifier(kernel=RBF(0.02)), CS),
+    "monitor": (mercer.KernelPCAMonitor(random_state=0), TANKS),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def written(request, tmp_path_factory):
+    model, X = MODELS[request.param]
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    mercer.report(model.fit(X, SIDE) if request.param == "classifier" else model.fit(X), X, path)
+    return request.param, path.read_text(encoding="utf-8")
+
+
+def test_the_page_needs_nothing_beside_itself(written):
+    tags = Tags(written[1])
+    assert tags.open == []
+    assert not {"script", "link", "iframe", "object", "img"} & set(tags.tags)
+    for name, value in tags.attributes:
+        assert not name.startswith("on")
+        if name in {"href", "xlink:href", "src"}:
+            assert value.startswith(("#", "data:image/png"))
+
+
+def test_the_page_names_the_model(written):
+    name, page = written
+    kind = type(MODELS[name][0][-1] if name in {"pipeline", "linear"} else MODELS[name][0]).__name__
+    assert f"Report: {kind}" in page
+    assert "How to make this page" in page
+
+
+def test_text_from_the_data_is_text(written):
+    name, page = written
+    assert HOSTILE not in page
+    if name == "pipeline":
+        assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in page
+
+
+def test_the_strangest_row_comes_first_with_its_reason(tmp_path):
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    X[17, 1] = 9.0
+    model = mercer.KernelPCA(3, kernel=RBF(0.05)).fit(np.delete(X, 17, axis=0))
+    mercer.report(model, X, tmp_path / "a.html", names=["left", "middle", "right"])
+    rows = (tmp_path / "a.html").read_text().split("Strange rows")[1].split("<tr>")
+    assert "<td>17</td>" in rows[2]
+    assert "<td>middle," in rows[2]
+
+
+def test_a_reader_is_warned(tmp_path):
+    X = np.random.default_rng(0).standard_normal((50, 4)) * [1, 1e4, 1, 0]
+    mercer.report(mercer.KernelPCA(2, kernel="linear").fit(X), X, tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text()
+    assert "Constant columns say nothing: x3" in page
+    assert "scale them" in page
