@@ -1,6 +1,7 @@
 # Every target does its own set-up: Python 3.11 or newer and make are enough.
 
 EXTRAS_demo = plots
+EXTRAS_docs = plots,dask,docs
 EXTRAS_test = plots,dask,test,lint
 
 # The first Python that is new enough; `make PYTHON=/path/to/python` overrides it.
@@ -18,13 +19,14 @@ SAY_IF_NO_C = ls src/mercer/_native*.so >/dev/null 2>&1 || \
 test test-oldest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo test test-oldest lint bench bench-full clean
+.PHONY: help demo docs test test-oldest lint bench bench-full clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo         kernel PCA beside linear PCA, in one HTML page'
 	@echo 'make test         lint, types and the whole test suite'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
+	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
 	@echo 'make bench        quick benchmarks (bench-full: all of them)'
 	@echo 'make clean        remove everything that make made'
@@ -47,6 +49,10 @@ test-oldest: .venv-oldest/.ready-$(HERE)
 	@echo '--- pytest on the oldest supported dependencies'
 	@.venv-oldest/bin/python $(PYTEST)
 
+docs: .venv/.docs-$(HERE)
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo 'The site: docs/_build/html/index.html'
+
 bench: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py
 
@@ -54,7 +60,7 @@ bench-full: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py --full
 
 clean:
-	rm -rf .venv .venv-oldest build dist src/*.egg-info src/mercer/_native*.so mercer-demo
+	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_native*.so mercer-demo
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -70,6 +76,11 @@ clean:
 	@echo 'Installing mercer with matplotlib into .venv (a minute, once)'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_demo)]'
 	@$(SAY_IF_NO_C)
+	@touch $@
+
+.venv/.docs-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
+	@echo 'Installing mercer with its documentation tools into .venv (a minute or two, once)'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_docs)]'
 	@touch $@
 
 # The oldest versions are the lower bounds of pyproject.toml: "numpy>=1.26" becomes "numpy==1.26.*".

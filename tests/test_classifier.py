@@ -426,6 +426,16 @@ def test_the_best_setting_is_the_first_of_least_error_and_is_refitted(data, X_ne
     assert len(results["rank_test_score"]) == search.errors_.size
 
 
+def test_components_of_each_class_are_candidates_like_others(data):
+    X, y = data
+    pairs = [(1, 2, 3), (2, 2, 2), (0, 5, 1)]
+    search = KernelPCAClassifierCV([RBF(0.5)], n_components=pairs, noise_ratios=[0.0], random_state=0).fit(X, y)
+    assert search.cv_results_["param_n_components"].tolist() == pairs
+    alone = KernelPCAClassifierCV([RBF(0.5)], n_components=2, noise_ratios=[0.0], random_state=0).fit(X, y)
+    assert alone.errors_.ravel()[0] == search.errors_.ravel()[1]
+    assert search.best_estimator_.n_components_.tolist() == list(search.best_params_["n_components"])
+
+
 def test_equal_errors_choose_the_first():
     X, y = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]), np.repeat([0, 1], 3)
     kernels = [RBF(0.1), RBF(0.2)]
@@ -491,6 +501,7 @@ def test_without_a_refit_there_is_a_choice_and_no_prediction(data):
         ({"priors": ["even"]}, "priors"),
         ({"n_components": [[1, 2]]}, "n_components"),
         ({"cv": 100}, "cv=100 needs"),
+        ({"kernels": ["precomputed"]}, "square matrix"),
     ],
     ids=str,
 )

@@ -302,7 +302,7 @@ def test_a_component_that_loses_its_last_row_is_dropped_with_a_warning(X, losing
         model = mixture(n_clusters=3, init=losing).fit(X, sample_weight=weights)
     assert model.predict_proba(X).shape == (81, 2)
     two = mixture(init=losing[:, :2]).fit(X, sample_weight=weights)
-    np.testing.assert_allclose(model.predict_proba(X), two.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), two.predict_proba(X), atol=1e-4)
 
 
 # Traps

@@ -439,6 +439,22 @@ def test_every_method_walks(method, dtype, X):
             model.latent_grid(components)
 
 
+@pytest.mark.parametrize("parameters", [{"solver": Landmarks(40)}, {"center": False}], ids=str)
+def test_models_of_other_kinds_walk_too(parameters, X):
+    model = fitted(X, RBF(0.3), "auto", 4, random_state=0, **parameters)
+    inside = model.latent_grid(n_steps=3).X.reshape(-1, 3)
+    assert np.abs(inside).max() < np.abs(X).max()
+    assert model.interpolate(X[0], X[1], 3).shape == (3, 3)
+
+
+def test_a_precomputed_kernel_walks_among_the_rows_it_is_given(X):
+    K = RBF(0.3)(X, X)
+    model = KernelPCA(4, kernel="precomputed", preimage=Smoother(rows=X), solver="exact").fit(K)
+    direct = KernelPCA(4, kernel=RBF(0.3), preimage="smoother", solver="exact").fit(X)
+    np.testing.assert_allclose(model.latent_grid(n_steps=3).X, direct.latent_grid(n_steps=3).X, atol=1e-8)
+    np.testing.assert_allclose(model.interpolate(K[0], K[1], 4), direct.interpolate(X[0], X[1], 4), atol=1e-8)
+
+
 # Many points
 
 

@@ -12,6 +12,10 @@ ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix
 ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: below it, negative eigenvalues are rounding
 FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
+SAME = 1e-6  # of k(x, x): rows whose variance in feature space is less are all but one
+MANY_ROWS = 1000  # from which on copies and scales are looked at
+COPIES = 0.5  # of the rows are different: fewer is worth a word
+UNSCALED = 1000  # times the standard deviation of the median column
 DTYPES = [np.float64, np.float32]
 
 
@@ -141,6 +145,39 @@ def warn_of_spectrum(variances, total, n):
             "The kernel is too narrow for these data: K ≈ I, every row is its own component and the components "
             "mean nothing. Use a smaller gamma, for example gamma='median'.",
             stacklevel=4,
+        )
+
+
+def warn_of_width(kernel, X, total):
+    """Warn of a stationary kernel so wide that all rows are one in feature space, to the digits that anybody sees."""
+    if kernel.stationary and 0 < total < SAME * float(kernel.diag(X[:1])[0]):
+        warnings.warn(
+            f"The kernel is too wide for these data: K ≈ 11ᵀ, its entries differ by about {total:.0e}, and kernel PCA "
+            "is linear PCA with fewer digits. Use a larger gamma, for example gamma='median', or kernel='linear'.",
+            stacklevel=5,
+        )
+
+
+def warn_of_rows(X, kernel):
+    """Warn of many rows that are copies of each other, and of columns that drown the others."""
+    if hasattr(X, "toarray") or X.shape[0] < MANY_ROWS or not kernel.stationary:
+        return
+    # equal rows have equal projections, and those of different ones differ but by a miracle
+    distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
+    if distinct < COPIES * X.shape[0]:
+        warnings.warn(
+            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, with "
+            "the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
+            "np.unique(X, axis=0, return_counts=True) finds them.",
+            stacklevel=5,
+        )
+    spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
+    varied, lengthscale = spread[spread > 0], getattr(kernel, "lengthscale", None)
+    if len(varied) and np.ndim(lengthscale) == 0 and varied.max() > UNSCALED * np.median(varied):
+        warnings.warn(
+            f"Column {int(np.argmax(spread))} varies {varied.max() / np.median(varied):.0f} times as much as the median "
+            "column, and the others hardly count. Scale the columns, for example with StandardScaler.",
+            stacklevel=5,
         )
 
 

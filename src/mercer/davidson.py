@@ -3,10 +3,23 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from .arrays import (
+    at_least,
+    cast,
+    columns,
+    double,
+    eps,
+    eye,
+    largest,
+    namespace,
+    placed,
+    rows,
+    side_by_side,
+    sqnorms,
+    stacked,
+)
 from .landmarks import rpcholesky
-from .ritz import norms, orthonormal, polished, projection, rayleigh_ritz
+from .ritz import TINY, norms, orthonormal, polished, projection, rayleigh_ritz
 from .tiles import map_rows, sum_rows
 
 EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
@@ -41,7 +54,7 @@ class Davidson:
             return self._iterate(A, q, factor, basis, 0)
         kept = getattr(coarse.gram, "kept", None) is not None
         ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if kept else COARSE)
-        return self._iterate(A, q, factor, factor.corrected(ritz, q).astype(A.dtype), ritz.passes)
+        return self._iterate(A, q, factor, cast(factor.corrected(ritz, q), A.dtype), ritz.passes)
 
     def _iterate(self, A, q, factor, basis, passes, tol=None):
         """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
@@ -50,19 +63,19 @@ class Davidson:
         S = projection(basis, images)
         while True:
             ritz = rayleigh_ritz(basis, images, width, passes, S)
-            wanted = np.arange(len(ritz.values))[-q:]
-            open_ = wanted[ritz.residuals[wanted] > tol]
-            if len(open_) == 0 or passes >= self.max_passes:
+            found = ritz.values.shape[0]
+            open_ = max(found - q, 0) + namespace(S).nonzero(ritz.residuals[-q:] > tol)[0]
+            if open_.shape[0] == 0 or passes >= self.max_passes:
                 return ritz
-            if basis.shape[1] + len(open_) > min(n, max(MOST_BLOCKS * width, ROOM // n)):
-                basis, images, S = ritz.vectors, ritz.images, np.diag(ritz.values)
-            new = orthonormal(factor.corrections(ritz, open_).astype(A.dtype), basis)
+            if basis.shape[1] + open_.shape[0] > min(n, max(MOST_BLOCKS * width, ROOM // n)):
+                basis, images, S = ritz.vectors, ritz.images, eye(found, S) * ritz.values
+            new = orthonormal(cast(factor.corrections(ritz, open_), A.dtype), basis)
             if new.shape[1] == 0:
                 return ritz
             A_new = A @ new
             across = projection(basis, A_new)
-            S = np.block([[S, across], [across.T, projection(new, A_new)]])
-            basis, images, passes = np.hstack([basis, new]), np.hstack([images, A_new]), passes + 1
+            S = stacked([side_by_side(S, across), side_by_side(across.T, projection(new, A_new))])
+            basis, images, passes = side_by_side(basis, new), side_by_side(images, A_new), passes + 1
 
 
 def rank_for(n, q):
@@ -78,51 +91,53 @@ class Factor:
     """
 
     A: Any
-    F: np.ndarray
-    S: np.ndarray
-    W: np.ndarray
+    F: Any
+    S: Any
+    W: Any
     tau: float
 
     @classmethod
     def of(cls, A, rank, rng):
         """The factor from a pivoted Cholesky of the matrix that A is centred from."""
         F = rpcholesky(A.gram, rank, rng)[0]
-        S, W = np.linalg.eigh(A.congruence(F).astype(F.dtype))
-        kept = len(S) * np.finfo(F.dtype).eps * S.max(initial=0.0) < S
-        left = A.gram.diag() - np.einsum("ij,ij->i", F, F)
-        tau = max(float(np.mean(np.square(A.root[:, 0]) * left)), 0.0)
-        return cls(A, F, S[kept][::-1].astype(float), W[:, kept][:, ::-1].astype(float), tau)
+        xp = namespace(F)
+        S, W = xp.linalg.eigh(cast(A.congruence(F), F.dtype))
+        kept = S.shape[0] * eps(F) * largest(S) < S
+        left = A.gram.diag() - sqnorms(F)
+        tau = max(float(xp.mean(xp.square(A.root[:, 0]) * left)), 0.0)
+        return cls(A, F, double(xp.flip(S[kept])), double(xp.flip(columns(W, kept), axis=1)), tau)
 
     def leading(self, width, rng):
         """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
-        basis = np.linalg.qr(self._times(self.W[:, :width] / np.sqrt(self.S[:width])))[0]
-        missing = rng.standard_normal((len(basis), width - basis.shape[1])).astype(basis.dtype)
-        return np.hstack([basis, orthonormal(missing, basis)])
+        xp = namespace(self.F)
+        basis = xp.linalg.qr(self._times(self.W[:, :width] / xp.sqrt(self.S[:width])))[0]
+        missing = placed(rng.standard_normal((basis.shape[0], width - basis.shape[1])), basis, basis.dtype)
+        return side_by_side(basis, orthonormal(missing, basis))
 
     def corrected(self, ritz, q):
         """The last q Ritz vectors, each with its own correction: v − (GGᵀ + τI − θI)⁻¹r, orthonormal."""
-        V = ritz.vectors[:, -q:].astype(float)
-        step = self.corrections(ritz, slice(-q, None)).astype(float)
-        theta = np.maximum(ritz.values[-q:], np.finfo(float).tiny)
-        lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * theta.astype(ritz.vectors.dtype))
-        scale = lengths / np.maximum(theta - self.tau, NEARNESS * theta)
-        step *= np.where(scale * norms(step) < 1, scale, 0)  # a longer one than the vector itself corrects nothing
+        xp, V = namespace(self.F), double(ritz.vectors[:, -q:])
+        step = double(self.corrections(ritz, slice(-q, None)))
+        theta = at_least(ritz.values[-q:], TINY)
+        lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * cast(theta, ritz.vectors.dtype))
+        scale = lengths / xp.maximum(theta - self.tau, NEARNESS * theta)
+        step *= xp.where(scale * norms(step) < 1, scale, 0.0)  # a longer one than the vector itself corrects nothing
         return polished(V - (step - V @ (V.T @ step)))
 
     def corrections(self, ritz, open_):
         """(GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ for some residuals r, times σ = θ − τ; U = GWS^{−½}."""
-        theta = np.maximum(ritz.values[open_], np.finfo(float).tiny)
-        R = ritz.images[:, open_] - ritz.vectors[:, open_] * theta.astype(ritz.vectors.dtype)
-        R = (R / np.maximum(norms(R), np.finfo(float).tiny)).astype(self.F.dtype)
-        theta = np.maximum(theta - self.tau, NEARNESS * theta)
+        xp, theta = namespace(self.F), at_least(rows(ritz.values, open_), TINY)
+        R = columns(ritz.images, open_) - columns(ritz.vectors, open_) * cast(theta, ritz.vectors.dtype)
+        R = cast(R / at_least(norms(R), TINY), self.F.dtype)
+        theta = xp.maximum(theta - self.tau, NEARNESS * theta)
         gap = self.S[:, None] - theta
-        gap = np.where(np.abs(gap) < NEARNESS * theta, np.copysign(NEARNESS * theta, gap), gap)
-        U = self.W / np.sqrt(self.S)
+        gap = xp.where(abs(gap) < NEARNESS * theta, xp.copysign(NEARNESS * theta, gap), gap)
+        U = self.W / xp.sqrt(self.S)
         JR = self.A.J(R)
-        GtR = sum_rows(lambda f, r: (f.T @ r).astype(float), self.F, JR, width=self.F.shape[1])
+        GtR = sum_rows(lambda f, r: double(f.T @ r), self.F, JR, width=self.F.shape[1])
         return self._times(U @ ((theta / gap + 1) * (U.T @ GtR))) - R
 
     def _times(self, M):
         """G M."""
-        M = M.astype(self.F.dtype)
+        M = cast(M, self.F.dtype)
         return self.A.Jt(map_rows(lambda f: f @ M, self.F, width=self.F.shape[1]))

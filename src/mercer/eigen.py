@@ -12,13 +12,31 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from .arrays import (
+    at_least,
+    cast,
+    columns,
+    double,
+    elsewhere,
+    eps,
+    failures,
+    full,
+    is_single,
+    largest,
+    namespace,
+    numbers,
+    placed,
+    rows,
+    side_by_side,
+    stacked,
+)
 from .davidson import Davidson
 from .gram import Dense
 from .landmarks import Landmarks
 from .ritz import Ritz, orthonormal, rayleigh_ritz
 from .tiles import available_bytes, budget_bytes, interruptible, single_blas
 
-EPS = np.finfo(float).eps
+EPS, TINIEST = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 FEW, SOME, MANY = 1_200, 3_000, 30  # rows and components where Lanczos on the stored matrix was fastest
 TINY = 100  # rows: no iteration saves anything
@@ -56,8 +74,8 @@ class Report:
 class Eigenpairs:
     """Eigenvalues in falling order, orthonormal eigenvectors, and the report."""
 
-    values: np.ndarray
-    vectors: np.ndarray
+    values: Any
+    vectors: Any
     info: Report
 
 
@@ -69,33 +87,35 @@ def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
     """
     n = A.shape[0]
     q = n if q is None else min(q, n)
-    solver = choose(solver, n, q)
+    solver = choose(solver, n, q) if not elsewhere(A.root) else choose_elsewhere(solver, n, q)
     if n == 0:
         return Eigenpairs(np.empty(0), np.empty((0, 0)), Report(solver, passes=0, residual=0.0))
     ritz = _guarded(solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0))
-    rounding = _rounding(n, ritz.vectors.dtype) * max(ritz.values.max(initial=0.0), floor() if floor else 0.0)
-    order = np.argsort(ritz.values)[::-1][:q]
-    kept = order[ritz.values[order] > rounding]
-    values, vectors = ritz.values[kept], ritz.vectors[:, kept]
-    spectrum = ritz.values if definite or len(ritz.values) == n else _both_ends(A, ritz.values)
-    negative = spectrum[spectrum < -rounding] if not definite else np.empty(0)
+    xp = namespace(ritz.values)
+    rounding = _rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)
+    order = xp.flip(xp.argsort(ritz.values))[:q]
+    in_order = rows(ritz.values, order)
+    kept = order[in_order > rounding]
+    values, vectors = rows(ritz.values, kept), columns(ritz.vectors, kept)
+    spectrum = ritz.values if definite or ritz.values.shape[0] == n else _both_ends(A, ritz.values)
+    negative = spectrum[spectrum < -rounding] if not definite else spectrum[:0]
     info = Report(
         solver,
         ritz.passes,
-        residual=float(ritz.residuals[kept].max(initial=0.0)),
-        last=float(ritz.values[order].min(initial=np.inf)),
-        lowest=float(negative.min(initial=0.0)),
-        negative_mass=float(abs(negative.sum()) / max(np.abs(spectrum).sum(), np.finfo(float).tiny)),
+        residual=largest(rows(ritz.residuals, kept)),
+        last=-largest(-in_order, -np.inf),
+        lowest=-largest(-negative),
+        negative_mass=float(abs(xp.sum(negative))) / max(float(xp.sum(abs(spectrum))), TINIEST),
         note=ritz.note,
     )
-    root = A.root.astype(float)
+    root = double(A.root)
     flips = signs(vectors / root, root**2, A.points)
-    return Eigenpairs(values.astype(float), vectors * flips.astype(vectors.dtype), info)
+    return Eigenpairs(double(values), vectors * cast(flips, vectors.dtype), info)
 
 
-def _rounding(n, dtype):
+def _rounding(n, vectors):
     """The relative error of an eigenvalue: n·ε at worst, and the typical √n·ε in single precision."""
-    return n * EPS if dtype == np.float64 else 4 * n**0.5 * float(np.finfo(dtype).eps)
+    return 4 * n**0.5 * eps(vectors) if is_single(vectors) else n * EPS
 
 
 def choose(solver, n, q):
@@ -123,6 +143,19 @@ def choose(solver, n, q):
     raise ValueError(f"{solver!r} is no solver. Give one of 'auto', {', '.join(map(repr, NAMES))}, or an instance.")
 
 
+def choose_elsewhere(solver, n, q):
+    """The same table for arrays of other libraries than NumPy, with ``Exact`` where it has ``Lanczos``."""
+    chosen = choose(solver, n, q)
+    if not isinstance(chosen, Lanczos):
+        return chosen
+    if isinstance(solver, str) and solver == "auto":
+        return Exact()
+    raise ValueError(
+        "solver='lanczos' is ARPACK, which works in NumPy's memory: it cannot stay on the device of these rows. "
+        "Use solver='davidson', which finds the same components there, or give the rows as a NumPy array."
+    )
+
+
 def _guarded(solver, A, q, rng):
     """Run the solver; where it raises, loses pairs or has not converged, run one that cannot.
 
@@ -135,11 +168,12 @@ def _guarded(solver, A, q, rng):
         with nullcontext() if lapack else single_blas:
             ritz = solver(A, q, rng)
         few = A.shape[0] <= 2 * SMALL and isinstance(solver, Davidson)  # so few that LAPACK can take over at once
-        found = np.isfinite(ritz.residuals) & (ritz.residuals < (max(solver.tol, LAST_DIGITS) if few else LOST))
-        if isinstance(solver, Exact | Randomized) or found.sum() >= q:
+        small = ritz.residuals < (max(solver.tol, LAST_DIGITS) if few else LOST)  # which no NaN is
+        found = int(namespace(small).sum(small))
+        if isinstance(solver, Exact | Randomized) or found >= q:
             return ritz
-        cause = f"{type(solver).__name__} converged for {found.sum()} of {q} pairs"
-    except (ArpackError, np.linalg.LinAlgError) as error:
+        cause = f"{type(solver).__name__} converged for {found} of {q} pairs"
+    except (ArpackError, *failures()) as error:
         cause = f"{type(solver).__name__} failed ({error})"
     instead = Exact() if A.shape[0] <= 2 * SMALL else Randomized()
     ritz = instead(A, q, rng)
@@ -151,7 +185,8 @@ class Exact:
     """LAPACK on the stored matrix."""
 
     def __call__(self, A, q, rng=None):
-        _check_memory(A.shape[0])
+        if not elsewhere(A.root):
+            _check_memory(A.shape[0])
         K = A.dense()
         values, vectors = _eigh(K, q)
         return Ritz(values, vectors, K @ vectors, passes=1)
@@ -172,7 +207,10 @@ def _check_memory(n):
 
 def _eigh(K, q):
     """The q largest pairs by LAPACK's subset driver, or all by divide and conquer where that one fails or is slower."""
-    n = len(K)
+    n = K.shape[0]
+    if elsewhere(K):
+        values, vectors = namespace(K).linalg.eigh(K)
+        return values[n - q :], vectors[:, n - q :]
     if n >= LAPACK_32BIT:
         return scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
     if 4 * q < n <= SMALL:
@@ -201,6 +239,7 @@ class Lanczos:
 
     def __call__(self, A, q, rng):
         n = A.shape[0]
+        choose_elsewhere(self, n, q) if elsewhere(A.root) else None
         if 2 * q >= n:
             return Exact()(A, q)  # a Krylov space that large is the whole space
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
@@ -228,7 +267,7 @@ def _repaired(A, V, q, rng, passes):
     AV = A @ V
     probe = orthonormal(rng.standard_normal((len(V), PROBES)).astype(V.dtype), V)
     probe = orthonormal(A @ probe, V)
-    basis, images = np.hstack([V, probe]), np.hstack([AV, A @ probe])
+    basis, images = side_by_side(V, probe), side_by_side(AV, A @ probe)
     return rayleigh_ritz(basis, images, q, passes + 3)
 
 
@@ -245,10 +284,11 @@ class Randomized:
 
     def __call__(self, A, q, rng):
         n = A.shape[0]
-        block = np.linalg.qr(rng.standard_normal((n, min(n, q + self.oversample))).astype(A.dtype))[0]
+        start = placed(rng.standard_normal((n, min(n, q + self.oversample))), A.root, A.dtype)
+        block = namespace(start).linalg.qr(start)[0]
         basis, images, passes = block, A @ block, 1
         while passes <= self.power and (block := orthonormal(images[:, -block.shape[1] :], basis)).shape[1]:
-            basis, images, passes = np.hstack([basis, block]), np.hstack([images, A @ block]), passes + 1
+            basis, images, passes = side_by_side(basis, block), side_by_side(images, A @ block), passes + 1
         return rayleigh_ritz(basis, images, min(n, q + self.oversample), passes)
 
 
@@ -257,28 +297,48 @@ def signs(Y, w=None, points=None):
 
     The rule does not depend on the order of the rows, nor on whether a row stands twice or has twice the weight.
     """
-    w = np.full((len(Y), 1), 1 / max(len(Y), 1)) if w is None else w
-    skewness = np.sum(w * Y**3, axis=0) / np.maximum(np.sum(w * Y**2, axis=0) ** 1.5, np.finfo(float).tiny)
-    return np.array(
-        [np.sign(skew) if abs(skew) > SKEW else _tied_sign(y, points) for skew, y in zip(skewness, Y.T, strict=True)]
-    )
+    xp, n = namespace(Y), Y.shape[0]
+    w = full((n, 1), 1 / max(n, 1), Y) if w is None else w
+    skewness = xp.sum(w * Y**3, axis=0) / at_least(xp.sum(w * Y**2, axis=0) ** 1.5, TINIEST)
+    flips = xp.sign(skewness)
+    for j in numbers(xp.nonzero(~(abs(skewness) > SKEW))[0]).tolist():
+        flips[j] = _tied_sign(Y[:, j], points)
+    return flips
 
 
 def _tied_sign(y, points):
     """The sign of the largest |y|; of rows that tie, the first in the lexicographic order of the points."""
-    rows = np.flatnonzero(np.abs(y) >= (1 - TIE) * np.abs(y).max())
-    if points is None or len(rows) == 1:
-        return np.sign(y[rows[0]])
-    tied = points[rows]
-    tied = np.asarray(tied.todense() if hasattr(tied, "todense") else tied, float)
-    grid = TIE * max(np.abs(tied).max(), np.finfo(float).tiny)
-    return np.sign(y[rows[np.lexsort(np.round(tied / grid).T[::-1])[0]]])
+    xp = namespace(y)
+    tied = xp.nonzero(abs(y) >= (1 - TIE) * xp.max(abs(y)))[0]
+    first = 0 if points is None or tied.shape[0] == 1 else _first(rows(points, tied))
+    return float(xp.sign(y[int(tied[first])]))
+
+
+def _first(points):
+    """The number of the row that comes first in lexicographic order, on a coarse grid."""
+    if elsewhere(points):
+        return _first_elsewhere(double(points))
+    points = np.asarray(points.todense() if hasattr(points, "todense") else points, float)
+    grid = TIE * max(np.abs(points).max(), TINIEST)
+    return np.lexsort(np.round(points / grid).T[::-1])[0]
+
+
+def _first_elsewhere(points):
+    """The same column by column: other libraries do not sort by many keys."""
+    xp = namespace(points)
+    cells = xp.round(points / (TIE * largest(abs(points), TINIEST)))
+    first = xp.ones_like(cells[:, 0], dtype=xp.bool)
+    for j in range(cells.shape[1]):
+        first &= cells[:, j] == xp.min(cells[:, j][first])
+    return int(xp.nonzero(first)[0][0])
 
 
 def _both_ends(A, upper):
     """All eigenvalues of a small matrix; of a large one those above, and roughly the lowest."""
     if A.shape[0] <= SMALL:
-        return np.linalg.eigvalsh(A.dense())
+        return namespace(upper).linalg.eigvalsh(A.dense())
+    if elsewhere(upper):
+        return stacked([upper, -Randomized()(_Negative(A), 1, np.random.default_rng(0)).values[-1:]])
     operator, _ = _counted(A)
     start = np.cos(np.arange(A.shape[0])).astype(A.dtype)  # any vector that no eigenvector is orthogonal to
     try:
@@ -286,6 +346,19 @@ def _both_ends(A, upper):
     except ArpackError:
         lowest = upper.min(keepdims=True)
     return np.append(upper, lowest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Negative:
+    """−A, whose largest eigenvalue is the lowest of A."""
+
+    A: Any
+
+    def __getattr__(self, name):
+        return getattr(self.A, name)
+
+    def __matmul__(self, V):
+        return -(self.A @ V)
 
 
 NAMES = {"exact": Exact, "davidson": Davidson, "lanczos": Lanczos, "randomized": Randomized, "landmarks": Landmarks}

@@ -13,9 +13,26 @@ import numpy as np
 from scipy.sparse import issparse
 
 from . import lazy
+from .arrays import (
+    cast,
+    columns,
+    copied,
+    diagonal,
+    double,
+    elsewhere,
+    full,
+    is_single,
+    namespace,
+    placed,
+    rows,
+    side_by_side,
+    single,
+    zeros,
+)
 from .kernels import Kernel
 from .tiles import PASS, OneThread, for_rows, keeps, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 
+SINGLE_BYTES = 4
 DEAR_COLUMNS = 64  # above it a tile costs more to make than to read
 
 
@@ -40,6 +57,7 @@ class _Uncentred:
 
     shape: Any
     dtype: Any
+    _like: Any  # an array that lives where the operator does
 
     @property
     def gram(self):
@@ -47,7 +65,7 @@ class _Uncentred:
 
     @property
     def root(self):
-        return np.ones((self.shape[0], 1), self.dtype)
+        return full((self.shape[0], 1), 1.0, self._like, self.dtype)
 
     def J(self, V):
         return V
@@ -56,7 +74,7 @@ class _Uncentred:
         return M
 
     def congruence(self, F):
-        return sum_rows(lambda f: (f.T @ f).astype(float), F, width=F.shape[1])
+        return sum_rows(lambda f: double(f.T @ f), F, width=F.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +98,12 @@ class Gram(_Uncentred):
     def points(self):
         return self.X
 
+    @property
+    def _like(self):
+        return self.X
+
     def __matmul__(self, V):
-        V = np.asarray(V, self.dtype)
+        V = _as(V, self.dtype)
         if self.home is not None:
             return lazy.symmetric_blocks(OneThread(self.kernel), self.home, V, PASS)
         share = self.kernel.symmetric(self.X) if self.kept is None else None
@@ -93,11 +115,12 @@ class Gram(_Uncentred):
         return self.kernel.diag(self.X)
 
     def columns(self, index):
-        k = self.kernel.onto(self.X[index])
+        k = self.kernel.onto(rows(self.X, index))
         return map_rows(k, self.X, width=len(index))
 
     def block(self, index):
-        return self.kernel(self.X[index], self.X[index])
+        part = rows(self.X, index)
+        return self.kernel(part, part)
 
     def repeated(self):
         """K for many products: with its tiles kept, where they cost more to make than to read and there is room.
@@ -105,20 +128,22 @@ class Gram(_Uncentred):
         Only in single precision: in double the few products that are needed come after many in single.
         """
         dear = self.X.shape[1] > DEAR_COLUMNS or self.kernel.symmetric(self.X) is None
-        room = self.dtype == np.float32 and keeps(self.shape[0], self.dtype)
+        room = is_single(self.X) and keeps(self.shape[0], SINGLE_BYTES)
         return replace(self, kept={} if dear and room else None)
 
     def coarse(self):
         """K in single precision."""
-        if self.dtype == np.float32:
+        if is_single(self.X):
             return self
-        origin = self.X.mean(axis=0) if self.kernel.stationary and not issparse(self.X) else 0
+        origin = namespace(self.X).mean(self.X, axis=0) if self.kernel.stationary and not issparse(self.X) else 0
         X = self.X if issparse(self.X) else self.X - origin
         if self.home is not None:
             return Gram(self.kernel, X.astype(np.float32), home=(self.home - origin).astype(np.float32))
-        return Gram(self.kernel, X.astype(np.float32)).repeated()
+        return Gram(self.kernel, single(X)).repeated()
 
     def dense(self):
+        if elsewhere(self.X):
+            return map_rows(self.kernel.onto(double(self.X)), double(self.X), width=self.shape[0])
         return symmetric_matrix(self.kernel.pairs(self.X.astype(float)), self.shape[0], float)
 
 
@@ -126,8 +151,12 @@ class Gram(_Uncentred):
 class Dense(_Uncentred):
     """K in memory."""
 
-    K: np.ndarray
+    K: Any
     points = None
+
+    @property
+    def _like(self):
+        return self.K
 
     @property
     def shape(self):
@@ -138,22 +167,27 @@ class Dense(_Uncentred):
         return self.K.dtype
 
     def __matmul__(self, V):
-        return self.K @ np.asarray(V, self.dtype)
+        return self.K @ _as(V, self.dtype)
 
     def diag(self):
-        return self.K.diagonal()
+        return diagonal(self.K)
 
     def columns(self, index):
-        return self.K[:, index]
+        return columns(self.K, index)
 
     def block(self, index):
-        return self.K[np.ix_(index, index)]
+        return columns(rows(self.K, index), index) if elsewhere(self.K) else self.K[np.ix_(index, index)]
 
     def coarse(self):
         return self
 
     def dense(self):
-        return self.K.astype(float)
+        return double(copied(self.K)) if elsewhere(self.K) else self.K.astype(float)
+
+
+def _as(V, dtype):
+    """V in a dtype, where it lives."""
+    return cast(V, dtype) if elsewhere(V) else np.asarray(V, dtype)
 
 
 class Covariance:
@@ -166,10 +200,10 @@ class Covariance:
     def __init__(self, gram, w, S=None, groups=None):
         n = gram.shape[0]
         self.gram, self.w = gram, w
-        self.root = np.sqrt(w).astype(gram.dtype, copy=False)[:, None]
-        self.S = np.zeros((n, 1)) if S is None else np.asarray(S, float).reshape(n, -1)
         self.groups = np.zeros(n, int) if groups is None else np.asarray(groups)
-        self.G = np.eye(self.S.shape[1], dtype=gram.dtype)[self.groups]
+        self.root = cast(namespace(w).sqrt(w), gram.dtype)[:, None]
+        self.S = zeros((n, 1), w) if S is None else namespace(w).reshape(_as(S, namespace(w).float64), (n, -1))
+        self.G = placed(np.eye(self.S.shape[1])[self.groups], w, gram.dtype)
         self.centred = S is not None
 
     @property
@@ -194,31 +228,32 @@ class Covariance:
         return self.root * (M - self.G @ (self._S.T @ M) if self.centred else M)
 
     def __matmul__(self, V):
-        JV = self.J(np.asarray(V, self.dtype))
+        JV = self.J(_as(V, self.dtype))
         if "KS" in self.__dict__ or not self.centred:
             return self.Jt(self.gram @ JV)
-        K_SJV = self.gram @ np.hstack([self._S, JV])  # the means ride along on the first product
-        self.KS = K_SJV[:, : self.S.shape[1]].astype(float)
+        K_SJV = self.gram @ side_by_side(self._S, JV)  # the means ride along on the first product
+        self.KS = double(copied(K_SJV[:, : self.S.shape[1]]))
         return self.Jt(K_SJV[:, self.S.shape[1] :])
 
     @cached_property
     def _S(self):
-        return self.S.astype(self.dtype, copy=False)
+        return cast(self.S, self.dtype)
 
     @cached_property
     def KS(self):
         """k(xₙ, ·) averaged over each group: (n, g)."""
-        return (self.gram @ self._S).astype(float) if self.centred else np.zeros_like(self.S)
+        return double(self.gram @ self._S) if self.centred else namespace(self.S).zeros_like(self.S)
 
     @property
     def mean_sqnorms(self):
         """‖φ̄‖² of each group: diag SᵀKS."""
-        return np.sum(self.S * self.KS, axis=0)
+        return namespace(self.S).sum(self.S * self.KS, axis=0)
 
     def diag(self):
-        own_mean = self.KS[np.arange(len(self.groups)), self.groups]
-        K_centred = self.gram.diag().astype(float) - 2 * own_mean + self.mean_sqnorms[self.groups]
-        return self.root[:, 0].astype(float) ** 2 * K_centred
+        G = double(self.G)
+        own_mean = namespace(G).sum(G * self.KS, axis=1)
+        K_centred = double(self.gram.diag()) - 2 * own_mean + G @ self.mean_sqnorms
+        return double(self.root[:, 0]) ** 2 * K_centred
 
     def coarse(self):
         """A in single precision, or itself where nothing is gained."""
@@ -231,24 +266,30 @@ class Covariance:
 
         def tile(f, root, g):
             JtF = root * (f - g @ means)
-            return (JtF.T @ JtF).astype(float)
+            return double(JtF.T @ JtF)
 
         return sum_rows(tile, F, self.root, self.G, width=F.shape[1])
 
     def columns(self, index):
-        JE = self.root[index, 0] * self.gram.columns(index)
+        JE = rows(self.root, index)[:, 0] * self.gram.columns(index)
         if self.centred:
-            JE = JE - (self.KS @ (self.G[index] * self.root[index]).T).astype(self.dtype)
+            JE = JE - cast(self.KS @ double(rows(self.G, index) * rows(self.root, index)).T, self.dtype)
         return self.Jt(JE)
 
     def block(self, index):
-        return self.columns(index)[index]
+        return rows(self.columns(index), index)
 
     def dense(self):
         """K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ between √w and √w, in the one array that K takes."""
-        A, G = self.gram.dense(), self.G.astype(float)
+        A, G = self.gram.dense(), double(self.G)
         KS = self.KS = A @ self.S
-        SKS, root = self.S.T @ KS, self.root.astype(float)
+        SKS, root = self.S.T @ KS, double(self.root)
+        if elsewhere(A):
+            KSG = KS @ G.T
+            A -= KSG
+            A -= KSG.T
+            A += G @ SKS @ G.T
+            return root * A * root.T
 
         def centre(rows):
             """One tile of rows after the other, while it is in the cache."""

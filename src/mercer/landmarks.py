@@ -8,6 +8,28 @@ import scipy.linalg
 from scipy.sparse import issparse
 from sklearn.cluster import MiniBatchKMeans
 
+from .arrays import (
+    at_least,
+    cast,
+    columns,
+    copied,
+    cumsum,
+    diagonal,
+    double,
+    elsewhere,
+    eps,
+    full,
+    is_integer,
+    largest,
+    library,
+    namespace,
+    numbers,
+    placed,
+    rows,
+    single,
+    sqnorms,
+    zeros,
+)
 from .gram import Gram
 from .kernels.base import in_float64
 from .lazy import is_lazy, take
@@ -28,43 +50,60 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
     matrix products. It ends early where what is left is ``tol`` of the largest diagonal entry. ``weights`` tilt the
     draw.
     """
-    left = np.maximum(A.diag().astype(float), 0)
-    w = np.ones_like(left) if weights is None else weights
-    tol = 10 * np.finfo(A.dtype).eps if tol is None else tol
-    floor = tol * left.max(initial=0.0)
-    F, pivots = np.zeros((A.shape[0], min(rank, A.shape[0])), A.dtype), np.empty(0, int)
-    while (k := len(pivots)) < F.shape[1] and left.max(initial=0.0) > floor:
+    xp, left = namespace(A.diag()), at_least(double(A.diag()), 0)
+    w = xp.ones_like(left) if weights is None else weights
+    tol = 10 * eps(A.diag()) if tol is None else tol
+    floor = tol * largest(left)
+    F, pivots = zeros((A.shape[0], min(rank, A.shape[0])), left, A.dtype), np.empty(0, int)
+    while (k := len(pivots)) < F.shape[1] and largest(left) > floor:
         left[left <= floor] = 0
-        drawn = rng.choice(len(left), CANDIDATES, p=left * w / (left @ w))
-        H = A.block(drawn).astype(float) - F[drawn, :k].astype(float) @ F[drawn, :k].T.astype(float)
-        accepted, L = _rejection_cholesky(H, left[drawn], rng, floor)
+        drawn = _drawn(left * w / (left @ w), rng)
+        H = double(A.block(drawn)) - double(rows(F[:, :k], drawn)) @ double(rows(F[:, :k], drawn)).T
+        accepted, L = _rejection_cholesky(H, rows(left, drawn), rng, floor)
         accepted, L = accepted[: F.shape[1] - k], L[: F.shape[1] - k, : F.shape[1] - k]
         new = drawn[accepted]
-        F[:, k : k + len(new)] = _eliminated(A.columns(new), F[:, :k], F[new, :k], L)
-        left -= np.einsum("ij,ij->i", F[:, k : k + len(new)], F[:, k : k + len(new)], dtype=float)
-        left[new] = 0
-        np.maximum(left, 0, out=left)
+        F[:, k : k + len(new)] = _eliminated(A.columns(new), F[:, :k], rows(F[:, :k], new), L)
+        left -= sqnorms(F[:, k : k + len(new)], xp.float64)
+        for i in new.tolist():
+            left[i] = 0
+        left = at_least(left, 0)
         pivots = np.append(pivots, new)
     return F[:, : len(pivots)], pivots
 
 
+def _drawn(p, rng):
+    """Numbers of candidates, each row drawn with its probability p."""
+    if not elsewhere(p):
+        return rng.choice(len(p), CANDIDATES, p=p)
+    mass = cumsum(p)
+    return numbers(namespace(p).searchsorted(mass / mass[-1], placed(rng.random(CANDIDATES), p), side="right"))
+
+
 def _eliminated(columns, F, F_new, L):
     """(columns − F F_newᵀ) L⁻ᵀ: what earlier pivots leave of new columns, orthonormalised against each other."""
-    turn = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False).T.astype(F.dtype)
-    return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=len(L) + F.shape[1])
+    turn = cast(_inverse(L).T, F.dtype)
+    return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=L.shape[0] + F.shape[1])
+
+
+def _inverse(L):
+    """L⁻¹ of a lower triangular matrix."""
+    if elsewhere(L):
+        return namespace(L).linalg.inv(L)
+    return scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False)
 
 
 def _rejection_cholesky(H, before, rng, floor):
     """Walk through the candidates: accept i with probability (what is left of it) / (what was), then eliminate it."""
     accepted: list[int] = []
-    L, left, bars = np.zeros_like(H), H.diagonal().copy(), np.maximum(floor, rng.uniform(size=len(H)) * before)
-    for i in range(len(H)):
+    n, xp = H.shape[0], namespace(H)
+    L, left, bars = xp.zeros_like(H), copied(diagonal(H)), at_least(placed(rng.uniform(size=n), H) * before, floor)
+    for i in range(n):
         if left[i] > bars[i]:
             k = len(accepted)
-            L[:, k] = (H[:, i] - L[:, :k] @ L[i, :k]) / np.sqrt(left[i])
+            L[:, k] = (H[:, i] - L[:, :k] @ L[i, :k]) / xp.sqrt(left[i])
             left -= L[:, k] ** 2
             accepted.append(i)
-    return np.array(accepted, int), np.tril(L[accepted, : len(accepted)])
+    return np.array(accepted, int), xp.tril(rows(L, accepted)[:, : len(accepted)])
 
 
 def pivoted_cholesky(K):
@@ -101,35 +140,44 @@ class Landmarks:
 
 
 def _given(choice, X):
-    choice = choice if issparse(choice) else np.asarray(choice)
-    if choice.ndim == 1 and np.issubdtype(choice.dtype, np.integer):
+    choice = choice if issparse(choice) or elsewhere(choice) else np.asarray(choice)
+    choice = placed(choice, X) if elsewhere(X) and not elsewhere(choice) else choice
+    if choice.ndim == 1 and is_integer(choice):
         return take(X, choice)
     if choice.ndim != 2 or choice.shape[1] != X.shape[1]:
         raise ValueError(
             f"Landmarks must be row numbers or points of {X.shape[1]} columns; the shape is {choice.shape}."
         )
-    return choice.astype(X.dtype)
+    return cast(copied(choice), X.dtype) if elsewhere(choice) else choice.astype(X.dtype)
 
 
 def _by_rpcholesky(kernel, X, m, weights, rng):
     n = X.shape[0]
     most = ROWS_EACH * m
-    rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    part = given = take(X, rows)
-    part = part if np.issubdtype(part.dtype, np.integer) else part.astype(np.float32)
-    _, pivots = rpcholesky(Gram(kernel, part), m, rng, None if weights is None else take(weights, rows))
-    return given[np.sort(pivots)]
+    some = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    part = take(X, some)
+    coarse = part if is_integer(part) else single(part)
+    _, pivots = rpcholesky(Gram(kernel, coarse), m, rng, None if weights is None else take(weights, some))
+    return rows(part, np.sort(pivots))
 
 
 def _by_chance(kernel, X, m, weights, rng):
+    if elsewhere(weights):  # the rows of smallest e/w, e ~ Exp(1), are drawn in turn with probabilities w
+        keys = placed(rng.exponential(size=X.shape[0]), X) / weights
+        return rows(X, np.sort(numbers(namespace(keys).argsort(keys)[:m])))
     return take(X, np.sort(rng.choice(X.shape[0], m, replace=False, p=take(weights, slice(None)))))
 
 
 def _by_kmeans(kernel, X, m, weights, rng):
+    if elsewhere(X):
+        raise ValueError(
+            f"Landmarks(choose='kmeans') works on NumPy arrays, and the rows are those of {library(X)}. Use "
+            "choose='rpcholesky', or 'uniform'."
+        )
     clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
     if is_lazy(X):
-        rows = np.sort(rng.choice(X.shape[0], min(X.shape[0], ROWS_EACH * m), replace=False))
-        X, weights = take(X, rows), take(weights, rows)
+        some = np.sort(rng.choice(X.shape[0], min(X.shape[0], ROWS_EACH * m), replace=False))
+        X, weights = take(X, some), take(weights, some)
     return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
 
 
@@ -138,11 +186,14 @@ CHOICES = {"rpcholesky": _by_rpcholesky, "uniform": _by_chance, "kmeans": _by_km
 
 @dataclass(frozen=True, eq=False)
 class LandmarkBasis:
-    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut where its rank ends, R = L⁻ᵀ on the rows that are kept."""
+    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut where its rank ends, R = L⁻ᵀ on the rows that are kept.
+
+    On a device, where no library has a pivoted Cholesky, K_ZZ = QDQᵀ, R = QD^{−½} on all rows.
+    """
 
     kernel: Any
     Z: Any
-    R: np.ndarray
+    R: Any
     condition: float
     given: Any  # all landmarks, also those that add nothing: they decide the signs
     kept: Any = None  # numbers of those that it stands on
@@ -151,6 +202,8 @@ class LandmarkBasis:
     def of(cls, kernel, Z):
         """The basis on the landmarks Z; those that add nothing are dropped."""
         K = kernel(in_float64(Z), in_float64(Z))
+        if elsewhere(K):
+            return cls(kernel, Z, *_whitening(K), Z, np.arange(Z.shape[0]))
         L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=len(K) * np.finfo(float).eps * K.max())
         kept = order[:rank] - 1
         L = np.tril(L[:rank, :rank])
@@ -159,7 +212,7 @@ class LandmarkBasis:
 
     @property
     def dtype(self):
-        return float if np.issubdtype(self.Z.dtype, np.integer) else self.Z.dtype
+        return float if is_integer(self.Z) else self.Z.dtype
 
     def __call__(self, X):
         """f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""
@@ -170,8 +223,8 @@ class LandmarkBasis:
 
         Where K_ZZ is well conditioned they are sums over k(x, Z) that are turned by R once; else every tile is.
         """
-        k, m = self.kernel.onto(in_float64(self.Z)), len(self.R)
-        turned = self.condition > RAW_CONDITION
+        k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
+        m = self.R.shape[1 if turned else 0]
 
         def add(sums, x, w):
             x = in_float64(x)
@@ -179,20 +232,37 @@ class LandmarkBasis:
             first, second, diagonal = sums
             first += w @ f
             if weights is not None:
-                f *= np.sqrt(w)[:, None]
+                f *= namespace(w).sqrt(w)[:, None]
             second += f.T @ f
             diagonal += w @ self.kernel.diag(x)
 
-        w = np.broadcast_to(1.0, X.shape[:1]) if weights is None else weights
-        start = lambda: (np.zeros(m), np.zeros((m, m)), np.zeros(1))  # noqa: E731
+        w = _ones(X) if weights is None else weights
+        start = lambda: (zeros((m,), self.R), zeros((m, m), self.R), zeros((1,), self.R))  # noqa: E731
         first, second, diagonal = fold_rows(add, start, X, w, width=max(1, m // TALL))
         if not turned:
             first, second = self.R.T @ first, self.R.T @ second @ self.R
-        return Moments(self, float(w.sum()), first, second, float(diagonal[0]))
+        count = float(X.shape[0] if weights is None else namespace(w).sum(w))
+        return Moments(self, count, first, second, float(diagonal[0]))
+
+
+def _ones(X):
+    """A weight of 1 for each row; in NumPy it takes no room."""
+    return full(X.shape[:1], 1.0, X) if elsewhere(X) else np.broadcast_to(1.0, X.shape[:1])
+
+
+def _whitening(K):
+    """R = QD^{−½} of K = QDQᵀ, cut where its rank ends, and the condition of what is left."""
+    values, Q = namespace(K).linalg.eigh(K)
+    kept = values > values.shape[0] * eps(K) * largest(values)
+    values, Q = values[kept], columns(Q, kept)
+    condition = float(values[-1] / values[0]) if values.shape[0] else 1.0
+    return Q / namespace(K).sqrt(values), condition
 
 
 def times_upper(K, R):
-    """K @ R for an upper triangular R: in four blocks of columns, five eighths of the work."""
+    """K @ R for an upper triangular R: in four blocks of columns, five eighths of the work; any R on a device."""
+    if elsewhere(K):
+        return K @ R
     out = np.empty((len(K), len(R)))
     for columns in np.array_split(np.arange(len(R)), BLOCKS):
         if len(columns):
@@ -207,8 +277,8 @@ class Moments:
 
     basis: LandmarkBasis
     count: float
-    first: np.ndarray
-    second: np.ndarray
+    first: Any
+    second: Any
     diagonal: float
 
     def scaled(self, c):

@@ -12,6 +12,8 @@ from functools import wraps
 
 import numpy as np
 
+from . import arrays
+
 ARITY = 8  # sums that one task adds up
 PAIR_BLOCKS = 24  # blocks of rows in a product by the whole kernel matrix, at most: 300 tasks
 PAIR_ROWS = 1000  # of such a block, at least: below it a task costs more than its work
@@ -42,7 +44,7 @@ def as_rows(X):
 def take(X, rows):
     """X[rows] in memory; None of None. Rows that come from a cluster are looked at here, others were before."""
     if not is_lazy(X):
-        return None if X is None else X[rows]
+        return None if X is None else arrays.rows(X, rows)
     part = X[rows].compute()
     if not np.isfinite(part).all():
         first = np.argwhere(~np.isfinite(part))[0]

@@ -131,11 +131,10 @@ def choose_candidates(gram, m, rng, weights=None):
     n, most = gram.shape[0], ROWS_EACH * m
     if m >= n:
         return np.arange(n)
-    if not isinstance(gram, Gram):
-        return np.sort(rpcholesky(gram, m, rng, weights)[1])
-    rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    part = Gram(gram.kernel, gram.X[rows].astype(np.float32))
-    return np.sort(rows[rpcholesky(part, m, rng, None if weights is None else weights[rows])[1]])
+    rows = np.arange(n) if n <= most or not isinstance(gram, Gram) else np.sort(rng.choice(n, most, replace=False))
+    part = Gram(gram.kernel, gram.X[rows]).coarse() if isinstance(gram, Gram) else gram
+    pivots = rpcholesky(part, m, rng, None if weights is None else weights[rows])[1]
+    return np.sort(rows[pivots]) if len(pivots) else rows[:1]
 
 
 def row_numbers(rows, n):

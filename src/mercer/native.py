@@ -8,6 +8,8 @@ import os
 
 import numpy as np
 
+from .arrays import at_least, elsewhere, written_over
+
 try:
     from . import _native  # type: ignore[attr-defined]
 except ImportError:
@@ -23,14 +25,16 @@ TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
 
 def exp_into(t):
     """exp(t), written over t."""
-    if _native is None or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
-        return np.exp(t, out=t)
+    if _native is None or not isinstance(t, np.ndarray) or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
+        return written_over("exp", t)
     _native.exp_into(t)
     return t
 
 
 def profile(kernel, t):
     """k(max(t, 0)) of squared distances, written over t."""
+    if elsewhere(t):
+        return kernel.profile(at_least(t, 0))
     if _native is None or kernel.native_kind is None or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
         return kernel.profile(np.maximum(t, 0, out=t))
     _native.profile(*_profile(kernel), t)
@@ -39,7 +43,7 @@ def profile(kernel, t):
 
 def tile(kernel, Z):
     """x ↦ k(x, Z), or None."""
-    if not _serves(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
+    if not isinstance(Z, np.ndarray) or not _serves(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
         return None
 
     def k(x):

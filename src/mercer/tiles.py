@@ -5,6 +5,7 @@ multiply by a symmetric matrix whose tiles are made on the way (:func:`symmetric
 
 A tile's height follows from scikit-learn's ``working_memory``, which all threads share, and from the processor's
 cache. Tiles go to lanes in turn and lanes are added in order: however many threads share them, the bits are the same.
+Arrays of other libraries are worked on where they lie, one tile after the other: a device is its own parallelism.
 """
 
 import os
@@ -20,9 +21,11 @@ import numpy as np
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
+from .arrays import cast, elsewhere, stacked, zeros
 from .lazy import fold_blocks, is_lazy
 
 CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
+DEVICE_ENTRIES = 2**24  # of a tile on a device: 128 MB of float64, enough to keep thousands of cores busy
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
 SMALL_SIDE = 128  # of square tiles where there are few rows: their upper half is then little more than a half
 TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
@@ -37,6 +40,8 @@ POLL_SECONDS = 0.05
 def map_rows(f, *arrays, width):
     """Stack ``f(tile, …)`` over tiles of rows; ``width`` is the number of entries that ``f`` needs for a row."""
     n = arrays[0].shape[0]
+    if elsewhere(arrays[0]):
+        return stacked([f(*(a[tile, ...] for a in arrays)) for tile in device_tiles(n, width)])
     tiles = row_tiles(n, width)
     with single_blas:
         first = f(*(a[tiles[0]] for a in arrays))
@@ -87,6 +92,10 @@ def fold_rows(f, start, *arrays, width):
 
 def _over_rows(work, plus, arrays, width):
     """Add up ``work(tiles)`` of each lane."""
+    if elsewhere(arrays[0]):
+        rows = device_tiles(arrays[0].shape[0], width)
+        rows = followed(ROWS, rows) if len(rows) > MANY else rows
+        return work(tuple(a[tile, ...] for a in arrays) for tile in rows)
     rows = row_tiles(arrays[0].shape[0], width)
     lanes = in_threads(
         lambda lane: work(tuple(a[tile] for a in arrays) for tile in lane), rows, ROWS if len(rows) > MANY else None
@@ -126,22 +135,25 @@ def symmetric_rows(f, V, kept=None):
     """
 
     def work(lane):
-        out = np.zeros(V.shape)  # sums over many tiles, in float64
+        out = zeros(V.shape, V)  # sums over many tiles, in float64
         for i, j in lane:
             tile = f(i, j) if kept is None else kept.get((i.start, j.start))
             if tile is None:
                 tile = kept[i.start, j.start] = f(i, j)
-            out[i] += tile @ V[j]
+            out[i, ...] += tile @ V[j, ...]
             if i != j:
-                out[j] += tile.T @ V[i]
+                out[j, ...] += tile.T @ V[i, ...]
         return out
 
+    if elsewhere(V):
+        side = int(min(DEVICE_ENTRIES, _device_entries()) ** 0.5)
+        return cast(work(followed(PASS, upper_tiles(V.shape[0], max(1, side)))), V.dtype)
     return reduce(iadd, in_threads(work, upper_tiles(len(V)), PASS)).astype(V.dtype, copy=False)
 
 
-def keeps(n, dtype):
+def keeps(n, itemsize):
     """Whether the upper tiles of an n × n matrix fit the memory budget."""
-    return n**2 / 2 * np.dtype(dtype).itemsize <= budget_bytes()
+    return n**2 / 2 * itemsize <= budget_bytes()
 
 
 def symmetric_matrix(f, n, dtype):
@@ -158,15 +170,20 @@ def symmetric_matrix(f, n, dtype):
     return K
 
 
-def upper_tiles(n):
+def upper_tiles(n, side=None):
     """Pairs of slices for square tiles on or above the diagonal of an n × n matrix."""
-    side = max(1, int(min(CACHE_ENTRIES, budget_entries(), max(SMALL_SIDE, n // 4) ** 2) ** 0.5))
+    side = side or max(1, int(min(CACHE_ENTRIES, budget_entries(), max(SMALL_SIDE, n // 4) ** 2) ** 0.5))
     return list(combinations_with_replacement(slices(n, side), 2))
 
 
 def row_tiles(n, width):
     """Slices of rows that fit the cache and the memory budget; one slice when ``n`` is 0."""
     return slices(n, max(1, int(min(CACHE_ENTRIES, budget_entries()) // max(1, width))))
+
+
+def device_tiles(n, width):
+    """Slices of rows for a device, which has no cache to fit and nothing to share."""
+    return slices(n, max(1, int(min(DEVICE_ENTRIES, _device_entries()) // max(1, width))))
 
 
 def slices(n, height):
@@ -182,6 +199,11 @@ def budget_bytes():
 def budget_entries():
     """The number of entries of a tile that the budget allows each thread."""
     return budget_bytes() / (BYTES * TEMPORARIES * _blas.threads())
+
+
+def _device_entries():
+    """The number of entries of a tile that the budget allows where nobody else works."""
+    return budget_bytes() / (BYTES * TEMPORARIES)
 
 
 def threads():

@@ -10,7 +10,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .. import native
+from .. import arrays, native
+from ..arrays import elsewhere, namespace, placed, side_by_side
 from .width import number, resolve_gamma, resolve_lengthscale
 
 MOST_FEATURES = 1000  # of an explicit map: beyond, a kernel matrix is the better way
@@ -28,6 +29,7 @@ class Kernel(ABC, BaseEstimator):
     stationary = False  # whether k(x, y) depends on x − y alone
     differentiable = True  # whether it has a gradient
     definite = True  # whether every Gram matrix is positive semi-definite
+    portable = True  # whether rows may be arrays of other libraries than NumPy, on their device
     __array_ufunc__ = None  # NumPy's numbers leave `number * kernel` to us
 
     def __call__(self, X, Y):
@@ -40,7 +42,7 @@ class Kernel(ABC, BaseEstimator):
 
     def pairs(self, X):
         """Return the function (i, j) ↦ k(X[i], X[j]) of two slices of rows."""
-        return lambda i, j: self(X[i], X[j])
+        return lambda i, j: self(X[i, :], X[j, :])
 
     def product(self, Z, B):
         """Return the function x ↦ k(x, Z) @ B, and the number of entries that it needs for a row."""
@@ -77,7 +79,7 @@ class Kernel(ABC, BaseEstimator):
         bound = copy(self)
         if hasattr(self, "gamma"):
             bound.gamma = resolve_gamma(self.gamma, X, weights)
-        return bound
+        return plain(bound) if elsewhere(X) else bound
 
     def ready(self, d):
         """Return the kernel itself, or a copy with the γ that ``gamma=None`` stands for on d columns."""
@@ -140,7 +142,7 @@ class Radial(Profile):
             return super().bind(X, weights, center)
         bound = copy(self)
         bound.gamma = resolve_lengthscale(self, X.shape[1])
-        return bound
+        return plain(bound) if elsewhere(X) else bound
 
     @classmethod
     def from_sigma(cls, sigma, **parameters):
@@ -166,8 +168,8 @@ class Radial(Profile):
         if kernel.rough or issparse(X) or native.tile(kernel, X) is not None:
             return super().pairs(X)
         X = kernel.scaled(X)
-        left, right = _factors(X - X.mean(axis=0))
-        return lambda i, j: native.profile(kernel, left[i] @ right[j].T)
+        left, right = _factors(X - namespace(X).mean(X, axis=0))
+        return lambda i, j: native.profile(kernel, left[i, :] @ right[j, :].T)
 
     def product(self, Z, B):
         kernel = self.ready(Z.shape[1])
@@ -181,11 +183,11 @@ class Radial(Profile):
         return native.symmetric(kernel, kernel.scaled(X))
 
     def diag(self, X):
-        return np.ones(X.shape[0], X.dtype)  # every profile is 1 at t = 0
+        return ones(X)  # every profile is 1 at t = 0
 
     def profile_and_slope(self, t):
         """Return κ(t) and κ′(t)."""
-        return self.profile(t.copy()), self.slope(t)
+        return self.profile(arrays.copied(t)), self.slope(t)
 
     def with_slope(self, Z):
         """Return the function x ↦ κ(t), κ′(t) of t = ‖x − z‖², with what depends on Z alone computed once."""
@@ -211,17 +213,17 @@ class Radial(Profile):
             return X
         if issparse(X):
             return X.multiply(1 / np.asarray(self.lengthscale, X.dtype)).tocsr()
-        return X / np.asarray(self.lengthscale, X.dtype)
+        return X / placed(self.lengthscale, X, X.dtype)
 
 
 def _radial_tile(kernel, Z):
     """x ↦ profile(‖x − Z‖²) by matrix products, for dense and sparse rows."""
     if issparse(Z):
-        z2 = row_norms(Z, squared=True)
+        z2 = sqnorms(Z)
         return lambda x: native.profile(kernel, _expanded(x, Z, z2, kernel.rough))
-    origin = Z.mean(axis=0)  # distances do not depend on it, their rounding does
+    origin = namespace(Z).mean(Z, axis=0)  # distances do not depend on it, their rounding does
     Z = Z - origin
-    z2 = row_norms(Z, squared=True)
+    z2 = sqnorms(Z)
     if kernel.rough:
         return lambda x: native.profile(kernel, _expanded(x - origin, Z, z2, rough=True))
     right = _factors(Z)[1]
@@ -230,19 +232,19 @@ def _radial_tile(kernel, Z):
 
 def _factors(X):
     """[−2x, ‖x‖², 1] and [x, 1, ‖x‖²], whose product is ‖x − x′‖²: one matrix product makes all three terms."""
-    x2, one = row_norms(X, squared=True), np.ones(len(X), X.dtype)
-    return np.column_stack([-2 * X, x2, one]), np.column_stack([X, one, x2])
+    x2, one = sqnorms(X), ones(X)
+    return side_by_side(-2 * X, x2, one), side_by_side(X, one, x2)
 
 
 def _expanded(X, Z, z2, rough):
     """‖x − z‖² = ‖x‖² + ‖z‖² − 2xᵀz, but for its rounding, which may be negative."""
-    x2 = row_norms(X, squared=True)[:, None]
-    t = safe_sparse_dot(X, Z.T, dense_output=True)
+    x2 = sqnorms(X)[:, None]
+    t = dot(X, Z)
     t *= -2
     t += x2
     t += z2
     if rough:
-        t[t < 8 * np.finfo(t.dtype).eps * (x2 + z2)] = 0
+        t[t < 8 * arrays.eps(t) * (x2 + z2)] = 0
     return t
 
 
@@ -262,7 +264,7 @@ class _WithSlope:
     def profile(self, t):
         k, slope = self.both(t)
         if self.rough:
-            slope[np.isinf(slope)] = 0
+            slope[namespace(slope).isinf(slope)] = 0
         return k, slope
 
 
@@ -286,16 +288,48 @@ class Projective(Profile):
     sparse = True
 
     def onto(self, Z):
-        return lambda x: self.profile(safe_sparse_dot(x, Z.T, dense_output=True))
+        return lambda x: self.profile(dot(x, Z))
 
     def diag(self, X):
-        return self.profile(row_norms(X, squared=True))
+        return self.profile(sqnorms(X))
 
     def gradient(self, X, Z, C):
         """Σ C κ′(xᵀz) z."""
         return (C * self.slope(X @ Z.T)) @ Z
 
 
+def dot(X, Z):
+    """xᵢᵀzⱼ, a dense matrix, of dense or sparse rows."""
+    return X @ Z.T if elsewhere(X) else safe_sparse_dot(X, Z.T, dense_output=True)
+
+
+def sqnorms(X):
+    """‖x‖² of dense or sparse rows."""
+    return arrays.sqnorms(X) if elsewhere(X) else row_norms(X, squared=True)
+
+
+def inverses(norms):
+    """1/‖·‖, and 0 where that is 0."""
+    if elsewhere(norms):
+        return namespace(norms).where(norms > 0, 1 / namespace(norms).where(norms > 0, norms, 1.0), 0.0)
+    return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def ones(X):
+    """1 for each row."""
+    return arrays.full((X.shape[0],), 1.0, X, X.dtype)
+
+
+def plain(kernel):
+    """The kernel with Python's numbers for NumPy's, which other libraries do not take."""
+    for name, value in kernel.get_params(deep=False).items():
+        if isinstance(value, np.generic):
+            setattr(kernel, name, value.item())
+    return kernel
+
+
 def in_float64(X):
     """Rows in double precision; row numbers of a precomputed kernel stay what they are."""
+    if elsewhere(X):
+        return arrays.double(X)
     return X if np.issubdtype(X.dtype, np.integer) else X.astype(float, copy=False)

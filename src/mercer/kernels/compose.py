@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Kernel
+from ..arrays import at_least, columns, elsewhere, namespace
+from .base import Kernel, inverses, plain
 
 
 class _Composed(Kernel):
@@ -16,7 +17,7 @@ class _Composed(Kernel):
             name: part.bind(X, weights, center=False) if isinstance(part, Kernel) else part
             for name, part in self.get_params(deep=False).items()
         }
-        return type(self)(**bound)
+        return plain(type(self)(**bound)) if elsewhere(X) else type(self)(**bound)
 
     @property
     def parts(self):
@@ -41,6 +42,10 @@ class _Composed(Kernel):
     @property
     def definite(self):  # type: ignore[override]
         return all(part.definite for part in self.parts)
+
+    @property
+    def portable(self):  # type: ignore[override]
+        return all(part.portable for part in self.parts)
 
 
 @dataclass(eq=False, repr=False)
@@ -110,14 +115,18 @@ class OnColumns(_Composed):
     columns: Any
 
     def bind(self, X, weights=None, center=True):
-        return OnColumns(self.k1.bind(X[:, self.columns], weights, center=False), self.columns)
+        return OnColumns(self.k1.bind(self._of(X), weights, center=False), self.columns)
 
     def onto(self, Z):
-        f = self.k1.onto(Z[:, self.columns])
-        return lambda x: f(x[:, self.columns])
+        f = self.k1.onto(self._of(Z))
+        return lambda x: f(self._of(x))
 
     def diag(self, X):
-        return self.k1.diag(X[:, self.columns])
+        return self.k1.diag(self._of(X))
+
+    def _of(self, X):
+        mask = elsewhere(X) and np.asarray(self.columns).dtype == bool
+        return columns(X, np.flatnonzero(self.columns) if mask else self.columns)
 
     def gradient(self, X, Z, C):
         full = np.zeros_like(X)
@@ -145,5 +154,5 @@ class Normalized(_Composed):
         return self.k1.gradient(X, Z, C * x * z) - along / 2 * self.k1.diag_gradient(X)
 
     def _inverse_norms(self, X):
-        norms = np.sqrt(np.maximum(self.k1.diag(X), 0))
-        return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+        norms = namespace(X).sqrt(at_least(self.k1.diag(X), 0))
+        return inverses(norms)

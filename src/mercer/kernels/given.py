@@ -16,6 +16,7 @@ class _Given(Kernel):
     """k given by a function of two sets of rows, whose diagonal is read off small matrices."""
 
     differentiable = False
+    portable = False
 
     def diag(self, X):
         tiles = (X[i : i + DIAGONAL_ROWS] for i in range(0, X.shape[0], DIAGONAL_ROWS))
@@ -68,6 +69,7 @@ class Precomputed(Kernel):
     K: Any = None
     definite = False
     differentiable = False
+    portable = False
 
     def __init__(self, diag=None):
         self.diagonal = diag

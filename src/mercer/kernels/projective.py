@@ -12,8 +12,9 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from ..arrays import cast, columns, double, elsewhere, namespace, side_by_side, written_over
 from ..lazy import computed
-from .base import MOST_FEATURES, Projective, as_rows_of, in_float64
+from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inverses, ones, sqnorms
 
 
 @dataclass(eq=False, repr=False)
@@ -25,8 +26,7 @@ class Linear(Projective):
     def bind(self, X, weights=None, center=True):
         bound = copy(self)
         if center and not issparse(X):
-            mean = np.average(X, axis=0, weights=weights)  # in float64: the mean of float32 rows needs it
-            bound.origin = computed(mean)
+            bound.origin = _mean(X, weights)
         return bound
 
     def onto(self, Z):
@@ -37,6 +37,9 @@ class Linear(Projective):
 
     def product(self, Z, B):
         """(x − o)ᵀ((Z − o)ᵀB): as many products for a row as it has columns, however many points there are."""
+        if elsewhere(Z):
+            M = cast(in_float64(self._about_origin(Z)).T @ double(B), B.dtype)
+            return lambda x: self._about_origin(x) @ M, Z.shape[1]
         M = safe_sparse_dot(in_float64(self._about_origin(Z)).T, B).astype(B.dtype)
         return lambda x: safe_sparse_dot(self._about_origin(self._dense(x)), M, dense_output=True), Z.shape[1]
 
@@ -66,7 +69,15 @@ class Linear(Projective):
         return X.toarray() if issparse(X) and self.origin is not None else X
 
     def _about_origin(self, X):
-        return X if self.origin is None else (X - self.origin).astype(X.dtype, copy=False)
+        return X if self.origin is None else cast(X - self.origin, X.dtype)
+
+
+def _mean(X, weights):
+    """The weighted mean of the rows, in float64: that of float32 rows needs it."""
+    if not elsewhere(X):
+        return computed(np.average(X, axis=0, weights=weights))
+    xp = namespace(X)
+    return xp.mean(double(X), axis=0) if weights is None else weights @ double(X) / xp.sum(weights)
 
 
 class _Affine(Projective):
@@ -101,10 +112,10 @@ class Polynomial(_Affine):
     def profile(self, t):
         t = self.argument(t)
         if self.degree == 2:
-            return np.multiply(t, t, out=t)
+            return written_over("multiply", t, t)
         if self.degree == 3:  # products cost a tenth of a power
-            return np.multiply(t, t * t, out=t)
-        return np.power(t, self.degree, out=t)
+            return written_over("multiply", t, t * t)
+        return written_over("power", t, self.degree)
 
     def slope(self, t):
         return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
@@ -121,14 +132,14 @@ class Polynomial(_Affine):
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         kernel = self.ready(X.shape[1])
-        x = (X.toarray() if issparse(X) else X) * X.dtype.type(kernel.gamma**0.5)
+        x = (X.toarray() if issparse(X) else X) * float(kernel.gamma**0.5)
         if kernel.coef0 > 0:
-            x = np.column_stack([x, np.full(len(x), kernel.coef0**0.5, x.dtype)])
-        return np.column_stack(
-            [
-                times**0.5 * np.prod(x[:, factors], axis=1)
+            x = side_by_side(x, float(kernel.coef0**0.5) * ones(x))
+        return side_by_side(
+            *(
+                times**0.5 * namespace(x).prod(columns(x, factors), axis=1)
                 for factors, times in _products(x.shape[1], int(kernel.degree))
-            ]
+            )
         )
 
 
@@ -148,7 +159,7 @@ class Sigmoid(_Affine):
 
     def profile(self, t):
         t = self.argument(t)
-        return np.tanh(t, out=t)
+        return written_over("tanh", t)
 
     def slope(self, t):
         return self.gamma / np.cosh(self.gamma * t + self.coef0) ** 2
@@ -159,8 +170,8 @@ class Cosine(Projective):
     """k = xᵀy / (‖x‖‖y‖), and 0 where a row is 0."""
 
     def onto(self, Z):
-        onto = super().onto(normalize(Z))
-        return lambda x: onto(normalize(x))
+        onto = super().onto(_unit(Z))
+        return lambda x: onto(_unit(x))
 
     def gradient(self, X, Z, C):
         """(Σ C ẑ − (Σ C k) x̂) / ‖x‖."""
@@ -170,10 +181,17 @@ class Cosine(Projective):
         return np.divide(C @ z - along, norms, out=np.zeros_like(along), where=norms > 0)
 
     def diag(self, X):
-        return super().diag(normalize(X))
+        return super().diag(_unit(X))
 
     def profile(self, t):
         return t
 
     def slope(self, t):
         return np.ones_like(t)
+
+
+def _unit(X):
+    """Rows of length 1; those of length 0 stay what they are."""
+    if not elsewhere(X):
+        return normalize(X)
+    return X * inverses(namespace(X).sqrt(sqnorms(X)))[:, None]

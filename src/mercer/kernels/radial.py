@@ -9,8 +9,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .. import native
+from ..arrays import copied, elsewhere, namespace, written_over
 from ..native import exp_into
-from .base import Profile, Radial
+from .base import Profile, Radial, ones
 
 Width = Any  # a number, None, "scale" or "median"
 
@@ -35,7 +36,7 @@ class RBF(Radial):
         return exp_into(t)
 
     def slope(self, t):
-        return -self.gamma * self.profile(np.array(t))
+        return -self.gamma * self.profile(copied(t))
 
     def profile_and_slope(self, t):
         k = self.profile(t)
@@ -56,8 +57,8 @@ class InverseMultiquadric(Radial):
     def profile(self, t):
         t *= self.gamma
         t += 1
-        np.sqrt(t, out=t)
-        return np.reciprocal(t, out=t)
+        t = written_over("sqrt", t)
+        return written_over("reciprocal", t)
 
     def slope(self, t):
         return -self.gamma / 2 * (1 + self.gamma * t) ** -1.5
@@ -78,7 +79,7 @@ class RationalQuadratic(Radial):
     def profile(self, t):
         t *= self.gamma / self.alpha
         t += 1
-        return np.power(t, -self.alpha, out=t)
+        return written_over("power", t, -self.alpha)
 
     def slope(self, t):
         return -self.gamma * (1 + self.gamma / self.alpha * t) ** (-self.alpha - 1)
@@ -114,14 +115,14 @@ class Matern(Radial):
     def profile(self, t):
         u = self._u(t)
         value = _MATERN[self.nu][0](u)
-        value *= exp_into(np.negative(u, out=u))
+        value *= exp_into(written_over("negative", u))
         return value
 
     def slope(self, t):
         """dk/dt = dk/du · 2νγ/u; infinite at t = 0 for ν = ½."""
-        u = self._u(np.array(t))
+        u = self._u(copied(t))
         with np.errstate(divide="ignore"):
-            return -2 * self.nu * self.gamma * _MATERN[self.nu][1](u) * np.exp(-u)
+            return -2 * self.nu * self.gamma * _MATERN[self.nu][1](u) * namespace(u).exp(-u)
 
     def inverse(self, v):
         """Solved by Newton's method in u, monotone from the left because k is convex in u beyond its bend."""
@@ -136,14 +137,14 @@ class Matern(Radial):
 
     def _u(self, t):
         t *= 4 * self.nu * self.gamma
-        return np.sqrt(t, out=t)
+        return written_over("sqrt", t)
 
 
 _NEWTON_STEPS = 60
 # k(u)·e^u and −k′(u)·e^u / u
 _MATERN: dict[float, Any] = {
-    0.5: (np.ones_like, lambda u: 1 / u),
-    1.5: (lambda u: 1 + u, np.ones_like),
+    0.5: (lambda u: namespace(u).ones_like(u), lambda u: 1 / u),
+    1.5: (lambda u: 1 + u, lambda u: namespace(u).ones_like(u)),
     2.5: (lambda u: 1 + u + u * u / 3, lambda u: (1 + u) / 3),
 }
 
@@ -158,14 +159,14 @@ class _Distance(Profile):
         return exp_into(t)
 
     def slope(self, t):
-        return -self.gamma * self.profile(np.array(t))
+        return -self.gamma * self.profile(copied(t))
 
     def inverse(self, v):
         """Return the t at which the profile is v, 0 < v ≤ 1."""
         return -np.log(v) / self.gamma
 
     def diag(self, X):
-        return np.ones(X.shape[0], X.dtype)
+        return ones(X)
 
     def gradient(self, X, Z, C):
         """−γ Σ C k ∂t/∂x, one column after the other."""
@@ -190,7 +191,7 @@ class Laplacian(_Distance):
 
     def onto(self, Z):
         kernel = self.ready(Z.shape[1])
-        return native.tile(kernel, Z) or (lambda x: kernel.profile(cdist(x, Z, "cityblock").astype(x.dtype)))
+        return native.tile(kernel, Z) or (lambda x: kernel.profile(_cityblock(x, Z)))
 
     def product(self, Z, B):
         fused = native.product(self.ready(Z.shape[1]), Z, B)
@@ -204,12 +205,23 @@ class Laplacian(_Distance):
         return np.sign(x - z)
 
 
+def _cityblock(X, Z):
+    """Σ|x − z|: (n, m)."""
+    if not elsewhere(X):
+        return cdist(X, Z, "cityblock").astype(X.dtype)
+    t = abs(X[:, :1] - Z[:, 0])
+    for j in range(1, X.shape[1]):  # one column after the other: all at once would take n × m × d numbers
+        t += abs(X[:, j : j + 1] - Z[:, j])
+    return t
+
+
 @dataclass(eq=False, repr=False)
 class Chi2(_Distance):
     """k = exp(−γ Σ (x − y)²/(x + y)), for histograms: no entry may be negative."""
 
     gamma: Width = 1.0
     nonnegative = True
+    portable = False
 
     def onto(self, Z):
         kernel, Z = self.ready(Z.shape[1]), _writeable(Z)

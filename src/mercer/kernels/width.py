@@ -6,6 +6,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from .. import arrays
+from ..arrays import cumsum, double, elsewhere, full, namespace
 from ..lazy import computed, is_lazy, take
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
@@ -57,6 +59,11 @@ def variance(X, weights=None):
     if issparse(X):
         means, variances = mean_variance_axis(X, axis=0, weights=weights)
         return float(np.mean(variances) + np.var(means))
+    if elsewhere(X):
+        xp, n = namespace(X), X.shape[0]
+        w = (full((n,), 1 / n, X) if weights is None else weights / xp.sum(weights))[:, None]
+        mean = xp.sum(w * double(X)) / X.shape[1]
+        return float(xp.sum(w * (double(X) - mean) ** 2)) / X.shape[1]
     if is_lazy(X):
         w = (np.ones(X.shape[0]) if weights is None else weights)[:, None]
         scale = float(computed(w.mean()))
@@ -74,17 +81,19 @@ def median_sqdist(X, weights=None):
     from .base import sqdist
 
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(int)
-    part = take(X, rows).astype(float)
-    t = sqdist(part, part).ravel()
-    w = np.ones(len(rows)) if weights is None else np.asarray(take(weights, rows), float)
-    positive = t > 0 if np.any(t > 0) else slice(None)
-    return _weighted_median(t[positive], np.outer(w, w).ravel()[positive])
+    part = double(take(X, rows))
+    xp = namespace(part)
+    t = xp.reshape(sqdist(part, part), (-1,))
+    w = full((len(rows),), 1.0, part) if weights is None else double(take(weights, rows))
+    positive = t > 0 if bool(xp.any(t > 0)) else t >= 0
+    return _weighted_median(t[positive], xp.reshape(w[:, None] * w, (-1,))[positive])
 
 
 def _weighted_median(t, w):
-    order = np.argsort(t)
-    mass = np.cumsum(w[order])
-    return float(t[order][np.searchsorted(mass, mass[-1] / 2)])
+    order = namespace(t).argsort(t)
+    mass = cumsum(arrays.rows(w, order))
+    middle = int(namespace(t).searchsorted(mass, mass[-1:] / 2)[0])
+    return float(t[int(order[middle])])
 
 
 def _nonzero(scale):

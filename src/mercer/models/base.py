@@ -16,7 +16,6 @@ from ..lazy import computed, is_lazy, rowwise
 from .progress import CallbackSupportMixin, reported, with_callbacks
 from .returning import Returning
 
-BATCHES = 4  # arrays of the size (points, anchors) that a pre-image method has alive at once
 ACCURATE = 1e-6  # error of training coordinates that are read off the eigenvectors, relative to their size
 
 
@@ -77,6 +76,10 @@ class KernelTransformer(
         w = None if weights is None else weights / weights.sum()
         self.n_rows_ = float(len(counted) if weights is None else weights.sum())
         self.subspace_ = self._find(kernel, points, gram, w, rng)
+        if self._keeps_rows:
+            _checks.warn_of_rows(points, kernel)
+        if self.center:
+            _checks.warn_of_width(kernel, points, self.subspace_.total_variance)
         self.kernel_ = kernel
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
         self.__dict__.pop("compression_", None)

@@ -155,6 +155,8 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         X = _checks.check_rows(self, X, _strictest(given), fit=True)
         y = check_labels(self, X, y)
         self._check_size(X.shape[0])
+        if any(isinstance(kernel, Precomputed) for kernel in given):
+            _checks.check_gram(X)
         self.classes_, numbers = np.unique(y, return_inverse=True)
         kernels = rbf_widths(X) if self.kernels is None else [kernel.bind(X) for kernel in given]
         self.grid_ = self._grid(kernels, numbers)
@@ -256,9 +258,7 @@ class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         indices = np.indices(self.errors_.shape).reshape(len(AXES), -1)
         results = {}
         for name, index in zip(AXES, indices, strict=True):
-            values = np.empty(len(self.grid_[name]), object)
-            values[:] = self.grid_[name]
-            results[f"param_{name}"] = values[index]
+            results[f"param_{name}"] = _objects(self.grid_[name])[index]
         return results | {
             "mean_test_score": 1 - self.errors_.ravel(),
             "std_test_score": self._spread.ravel(),
@@ -323,6 +323,14 @@ def stratified_folds(y, k, rng):
     fold = np.empty(len(y), int)
     fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % k
     return fold
+
+
+def _objects(values):
+    """An array of what may be sequences themselves."""
+    array = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
 
 
 def _rounded(errors):

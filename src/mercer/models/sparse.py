@@ -114,6 +114,8 @@ class SparseKernelPCA(KernelTransformer):
     """
 
     center = False
+    support_: np.ndarray
+    log_likelihoods_: np.ndarray
     _parameter_constraints: dict = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),

@@ -48,9 +48,9 @@ class Gradient:
 
 
 def _distance(kernel, rise, G, X):
-    """k(x, x) − 2f(x) and its gradient."""
+    """k(x, x) − 2f(x) and its gradient; k(x, x) of a stationary kernel is the same everywhere."""
     f, gradient = rise(G, X)
-    return kernel.diag(X) - 2 * f, kernel.diag_gradient(X) - 2 * gradient
+    return kernel.diag(X) - 2 * f, (0 if kernel.stationary else kernel.diag_gradient(X)) - 2 * gradient
 
 
 def _general(kernel, Z):

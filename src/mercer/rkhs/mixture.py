@@ -16,6 +16,7 @@ from .gaussian import FeatureGaussian, energy
 from .subspace import Subspace
 
 ARRAYS = 3  # n × n in float64: the Gram matrix, LAPACK's copy of it, its factor
+NOTHING = 1e-20  # of all weights: rows of less add nothing that rounding would show
 FEW = 300  # coordinates: up to here LAPACK finds a few axes faster than Lanczos does
 
 
@@ -97,19 +98,29 @@ class Factor:
     def component(self, w, q, rho):
         """The mean and the axes with λ > ρ, at most q, of the rows with weights w that sum to 1 (Zhou eq. 19, 20)."""
         mean = sum_rows(lambda f, w: w @ f, self.F, w, width=self.rank)
-
-        def scatter(f, w):
-            M = np.sqrt(w)[:, None] * (f - mean)
-            return M.T @ M
-
         if q == 0 or self.rank == 0:
             return Component(w, mean, np.empty((self.rank, 0)), np.empty(0), rho)
-        C = sum_rows(scatter, self.F, w, width=2 * self.rank)
-        few = q is None or self.rank <= FEW or 5 * q > self.rank
+        lam, W = self._axes(w, mean, q)
+        kept = lam > rho
+        return Component(w, mean, W[:, kept], lam[kept], rho)
+
+    def _axes(self, w, mean, q):
+        """Eigenpairs of C = MᵀM, or of MMᵀ where that is smaller, M = √w(f − mean) of the rows that weigh anything."""
+
+        def centred(f, w):
+            own = w > NOTHING
+            return np.sqrt(w[own])[:, None] * (f[own] - mean)
+
+        def scatter(f, w):
+            M = centred(f, w)
+            return M.T @ M
+
         rounded = max(1.0, len(w) / self.rank) * (mean @ mean)  # the size of the sums over rows that were centred
-        pairs = eigenpairs(Dense(C), q, Exact() if few else Lanczos(), floor=lambda: rounded)
-        kept = pairs.values > rho
-        return Component(w, mean, pairs.vectors[:, kept], pairs.values[kept], rho)
+        if np.count_nonzero(w > NOTHING) >= self.rank:
+            return _leading(sum_rows(scatter, self.F, w, width=2 * self.rank), q, rounded)
+        M = centred(self.F, w)
+        lam, V = _leading(M @ M.T, q, rounded)
+        return lam, M.T @ (V / np.sqrt(lam))
 
     def energies(self, components):
         """L̂ (Zhou eq. 16) of each row under each component, without a kernel: (n, k)."""
@@ -137,6 +148,13 @@ class Factor:
             report=replace(self.report, outside=outside, outside_share=outside / total if total > 0 else 0.0),
         )
         return FeatureGaussian(subspace, c.rho)
+
+
+def _leading(A, q, rounded):
+    """The q largest eigenvalues of a small matrix and their vectors, by the faster of two ways to the last digit."""
+    few = q is None or len(A) <= FEW or 5 * q > len(A)
+    pairs = eigenpairs(Dense(A), q, Exact() if few else Lanczos(), floor=lambda: rounded)
+    return pairs.values, pairs.vectors
 
 
 def _check_room(n):

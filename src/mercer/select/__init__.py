@@ -5,17 +5,28 @@ Each function returns a small table of what was compared, the best of it, and an
 
 from .clusters import ClusterChoice, n_clusters
 from .components import ComponentChoice, n_components
+from .kernels import Cost, Search, kernel, kernel_cost
 from .novelty import held_out, threshold
 from .preimages import Choice, preimage, reconstruction
+from .stability import Stability, stability
+from .widths import Widths, widths
 
 __all__ = [
     "Choice",
     "ClusterChoice",
     "ComponentChoice",
+    "Cost",
+    "Search",
+    "Stability",
+    "Widths",
     "held_out",
+    "kernel",
+    "kernel_cost",
     "n_clusters",
     "n_components",
     "preimage",
     "reconstruction",
+    "stability",
     "threshold",
+    "widths",
 ]

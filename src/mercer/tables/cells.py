@@ -18,21 +18,26 @@ def records(block, rest, dialect):
         yield line, next(reader)
 
 
-def plain(block, index, fields, delimiter):
-    """The numbers of some columns: (rows, columns); None where not all of them are numbers without quotes.
+def plain(block, index, fields, delimiter, wordy=frozenset()):
+    """The wanted columns of lines without quotes: numbers, but texts for those that are ``wordy``; None where not.
 
-    NumPy counts the fields itself where all columns are wanted; it passes over empty lines.
+    NumPy reads the numbers. It counts the fields itself where it reads all columns, and passes over empty lines.
     """
-    every = len(index) == fields
+    numeric = [i for i in index if i not in wordy]
+    every = len(numeric) == fields
     if not every and any(line.count(delimiter) != fields - 1 or '"' in line for line in block):
         return None
     try:
-        X = np.loadtxt(block, delimiter=delimiter, comments=None, usecols=None if every else index, ndmin=2)
+        X = np.loadtxt(block, delimiter=delimiter, comments=None, usecols=None if every else sorted(numeric), ndmin=2)
     except ValueError:
         return None
-    if X.shape != (len(block), len(index)):
+    if X.shape != (len(block), len(numeric)):
         return None
-    return X[:, index] if every else X
+    found = dict(zip(sorted(numeric), X.T, strict=True))
+    if len(numeric) < len(index):
+        split = [line.split(delimiter) for line in block]
+        found |= {i: tuple(row[i].strip() for row in split) for i in index if i in wordy}
+    return [found[i] for i in index]
 
 
 def cells(block, rest, fields, dialect, begin):
@@ -84,7 +89,8 @@ def column(parts, numbers, name, source, decimal):
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts), ""
     texts = np.array([text for part in parts for text in _texts(part)], dtype=object)
-    values = [number(text, decimal) for text in texts]
+    meanings = {text: number(text, decimal) for text in set(texts)}  # few, where they are categories
+    values = [meanings[text] for text in texts]
     words = [i for i, value in enumerate(values) if value is None]
     missing = np.array([value is not None and np.isnan(value) for value in values])
     texts[missing] = None

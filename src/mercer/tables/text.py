@@ -92,18 +92,18 @@ def _columns(first, lines, names, wanted, dialect, decimal):
     at = {name: i for i, name in enumerate(names)}
     index = [at[name] for name in wanted]
     parts: list[list] = [[] for _ in wanted]
-    numbers, most = [], max(1, BLOCK // len(names))
+    numbers, wordy, most = [], set(), max(1, BLOCK // len(names))
     while block := first or lines.take(most):
         begin, first = lines.count - len(block) + 1, []
-        X = plain(block, index, len(names), dialect["delimiter"]) if decimal == "." else None
-        if X is not None:
+        new = plain(block, index, len(names), dialect["delimiter"], wordy) if decimal == "." else None
+        if new is not None:
             numbers.append(np.arange(begin, begin + len(block)))
-            new = list(X.T)
         else:
             found, rows = cells(block, lines, len(names), dialect, begin)
             numbers.append(found)
             fields = list(zip(*rows, strict=True))
             new = [as_numbers(fields[i], decimal) for i in index]
+            wordy |= {i for i, piece in zip(index, new, strict=True) if isinstance(piece, tuple)}
         for part, piece in zip(parts, new, strict=True):
             part.append(piece)
     if not numbers:

@@ -6,7 +6,7 @@ mean of all 500 rows weighted by the kernel; on the right the mean of the ten ro
 
 Needs matplotlib, and the folder MERCER_DATA with ``mnist01.npz`` (see ``mercer.datasets``).
 
-    python examples/plot_generate_digits.py docs/images/generated-digits.png
+    python docs/images/make_generated_digits.py docs/images/generated-digits.png
 """
 
 import sys

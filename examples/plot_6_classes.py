@@ -1,0 +1,13 @@
+"""
+Classes with shapes of their own
+================================
+
+One Gaussian in feature space for each class; colours fade where the classifier is not sure.
+"""
+
+from mercer import KernelPCAClassifier, datasets, plots
+from mercer.kernels import RBF
+
+X, y = datasets.rings()
+classifier = KernelPCAClassifier(kernel=RBF(gamma=4)).fit(X, y)
+plots.regions(classifier, X, y)

@@ -1,0 +1,85 @@
+"""Whether components come back when other rows are drawn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+STABLE = 0.9  # of an axis: the share that lies in the axes found again
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How well each component came back.
+
+    ``same`` (resamples, q) is |⟨u_j, u′_j⟩|, the likeness of a component to the one of the same number; ``held`` is
+    the share Σ_k ⟨u_j, u′_k⟩² of it that lies in the first q axes found again, whatever their order. ``n_components``
+    is the number of leading components with a mean share of at least 0.9, and ``estimator`` has it.
+    """
+
+    same: np.ndarray
+    held: np.ndarray
+    shares: np.ndarray
+    n_components: int
+    estimator: Any
+
+    @property
+    def table(self):
+        """Rows (component, share of the variance, mean likeness, mean share held)."""
+        columns = self.shares, self.same.mean(axis=0), self.held.mean(axis=0)
+        return [(j + 1, *map(float, row)) for j, row in enumerate(zip(*columns, strict=True))]
+
+    def __str__(self):
+        head = f"{'component':>9}{'variance':>10}{'same':>8}{'held':>8}"
+        return "\n".join([head, *(f"{j:>9}{v:>10.3f}{same:>8.3f}{held:>8.3f}" for j, v, same, held in self.table)])
+
+
+def stability(model, X, *, n_resamples=20, share=0.5, random_state=None):
+    """Fit a model on random parts of the rows and compare its components with those of all rows.
+
+    Parameters
+    ----------
+    model : estimator
+        A kernel PCA. It is not changed. The kernel of the parts is the one bound to all rows.
+    X : array-like of shape (n_samples, n_features)
+        Rows.
+    n_resamples : int, default=20
+        Parts.
+    share : float, default=0.5
+        Of the rows in a part, drawn without putting back.
+    random_state : int or None, default=None
+        Seed of the parts.
+
+    Returns
+    -------
+    stability : Stability
+        The table; ``n_components``, the number of leading components that are stable; ``estimator`` with it.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, select
+    >>> from mercer.kernels import RBF
+    >>> result = select.stability(KernelPCA(4, kernel=RBF(gamma=5.0)), datasets.three_clusters(), random_state=0)
+    >>> result.n_components  # three clusters span two stable directions
+    2
+    """
+    X, rng = np.asarray(X), np.random.default_rng(random_state)
+    if not 0 < share <= 1 or int(share * len(X)) < 2:
+        raise ValueError(f"share must be in (0, 1] and leave at least two rows; {share!r} of {len(X)} rows was given.")
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples must be at least 1, and {n_resamples!r} was given.")
+    whole = clone(model).fit(X)
+    part = clone(model).set_params(kernel=whole.kernel_)
+    axes = whole.subspace_.axes
+    same, held = np.zeros((n_resamples, len(axes))), np.zeros((n_resamples, len(axes)))
+    for i in range(n_resamples):
+        rows = np.sort(rng.choice(len(X), int(share * len(X)), replace=False))
+        inner = axes.inner(clone(part).fit(X[rows]).subspace_.axes)
+        found = min(inner.shape)
+        same[i, :found] = np.abs(inner.diagonal())
+        held[i] = np.sum(inner**2, axis=1)
+    stable = held.mean(axis=0) >= STABLE
+    q = len(stable) if stable.all() else int(np.argmin(stable))
+    estimator = clone(model).set_params(n_components=max(q, 1))
+    return Stability(same, held, whole.explained_variance_ratio_, q, estimator)
