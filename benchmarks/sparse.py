@@ -76,11 +76,8 @@ def number():
         X = clusters(n, 5)
         model = SparseKernelPCA(kernel=KERNEL, n_anchors=asked, random_state=SEED)
         model, wall, cpu = timed(lambda: model.fit(X))  # noqa: B023
-        found = len(model.support_)
-        print(
-            f"{n:>8}{asked:>11}{found:>7}{wall:>9.2f}{cpu:>7.2f}{model.noise_variance_:>9.2g}{model.kkt_:>9.0e}",
-            flush=True,
-        )
+        found, rho = len(model.support_), model.noise_variance_
+        print(f"{n:>8}{asked:>11}{found:>7}{wall:>9.2f}{cpu:>7.2f}{rho:>9.2g}{model.kkt_:>9.0e}", flush=True)
 
 
 def pima():

@@ -48,9 +48,9 @@ def plain(app, what, name, obj, options, lines):
     """Keep fitted attributes such as n_components_ from being read as links, and scikit-learn's labels out."""
     for i, line in enumerate(lines):
         line = re.sub(r":ref:`([^<`]*) <[^>`]*>`", r"\1", line)
-        parts = line.split("`")
+        parts = re.split(r"(``.*?``|`.*?`)", line)
         parts[::2] = [re.sub(r"(\w+)_(?!\w)", r"\1\\_", part) for part in parts[::2]]  # outside of code
-        lines[i] = "`".join(parts)
+        lines[i] = "".join(parts)
 
 
 def setup(app):

@@ -11,7 +11,7 @@ _HOMES = {
     "models.classifier": ["KernelPCAClassifier"],
     "models.classifier_cv": ["KernelPCAClassifierCV"],
     "models.compress": ["Compression"],
-    "impute": ["KernelPCAImputer"],
+    "impute": ["KernelPCAImputer", "_Filler"],
     "select.preimages": ["Choice"],
     "monitor.detector": ["KernelPCAMonitor"],
     "monitor.default": ["InnerScaler"],

@@ -15,6 +15,7 @@ from .style import INK, LEGEND, STYLE, axes, colour
 
 DOTS = 100  # per inch: sharp enough for a page, small enough to be kept
 COLOURS = 128
+TITLE = 9  # points
 
 
 def board(rows: int, columns: int, width: float = 2.0, height: float = 2.0) -> tuple[Figure, Any]:
@@ -29,6 +30,8 @@ def board(rows: int, columns: int, width: float = 2.0, height: float = 2.0) -> t
 
 def save(figure: Figure, file: BinaryIO) -> None:
     """Write the figure as PNG, on white, in few colours: a third of the size, and no eye sees it."""
+    for ax in figure.axes:
+        ax.title.set_fontsize(TITLE)
     whole = BytesIO()
     figure.savefig(whole, format="png", dpi=DOTS, facecolor="white")
     with Image.open(whole) as image:

@@ -111,7 +111,7 @@ def _pyarrow(source):
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
-        raise TableError(
-            f"{source}: Parquet is read by pyarrow, which is not here: pip install 'mercer[tables]'"
-        ) from None
+        raise TableError(f"{source}: Parquet needs pyarrow, which is not here: pip install 'mercer[tables]'") from None
+    except ImportError as error:
+        raise TableError(f"{source}: Parquet needs pyarrow, which does not work here: {error}.") from None
     return pyarrow, pyarrow.parquet

@@ -1,0 +1,428 @@
+"""The monitor: its statistics, limits, charts and contributions, and the words for bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_estimator_checks import OMITTED, test_checks_that_check_estimator_omits
+
+import mercer
+from mercer import KernelPCA, KernelPCAMonitor
+from mercer.datasets import TANK_SENSORS, three_tanks
+from mercer.eigen import Landmarks
+from mercer.kernels import RBF, Laplacian, Linear, Polynomial
+from mercer.monitor import limits
+from mercer.monitor.calibration import _folds, held_out, t2_and_spe
+from mercer.rkhs.leave_one_out import leave_one_out
+
+LIMITS = ["holdout", "loo", "f-chi2", "quantile"]
+MODELS = [
+    KernelPCAMonitor(random_state=0),
+    KernelPCAMonitor(KernelPCA(2, kernel=RBF(gamma="median")), alpha=0.1, random_state=0),
+    KernelPCAMonitor(make_pipeline(StandardScaler(), KernelPCA(2)), limits="loo"),
+    KernelPCAMonitor(KernelPCA(2), limits="f-chi2"),
+    KernelPCAMonitor(KernelPCA(1), limits="quantile"),
+]
+
+# the data of the checks reach both ends of a kernel's width, and have constant columns
+ENDS_OF_WIDTH = [
+    pytest.mark.filterwarnings("ignore:The data are constant in feature space:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The kernel is too narrow for these data:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The columns .* are constant:UserWarning"),
+    pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning"),
+]
+
+
+def marked(test):
+    for mark in ENDS_OF_WIDTH:
+        test = mark(test)
+    return test
+
+
+@marked
+@parametrize_with_checks(MODELS)
+def test_checks_of_check_estimator(estimator, check):
+    check(estimator)
+
+
+@marked
+@pytest.mark.parametrize("name", OMITTED)
+@pytest.mark.parametrize("estimator", MODELS, ids=repr)
+def test_checks_that_are_omitted(estimator, name):
+    test_checks_that_check_estimator_omits(estimator, name)
+
+
+test_checks_that_check_estimator_omits.__test__ = False  # it is a helper here
+
+
+@pytest.fixture(scope="module")
+def tanks():
+    return three_tanks(0, n=600)[0]
+
+
+@pytest.fixture(scope="module")
+def monitor(tanks):
+    return KernelPCAMonitor(random_state=0).fit(tanks)
+
+
+# statistics
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Polynomial(2), Linear(), Laplacian(gamma=0.2)], ids=repr)
+def test_statistics_are_those_of_the_model(X, X_new, kernel):
+    model = KernelPCA(3, kernel=kernel)
+    monitor = KernelPCAMonitor(model, alpha=0.1, random_state=0).fit(X)
+    fitted = clone(model).fit(X)
+    np.testing.assert_allclose(monitor.t2(X_new), np.sum(fitted.transform(X_new) ** 2 / fitted.explained_variance_, 1))
+    np.testing.assert_allclose(monitor.spe(X_new), fitted.reconstruction_error(X_new))
+
+
+def test_the_linear_kernel_gives_hotelling_and_the_residual_of_pca(X, X_new):
+    """T² and SPE of linear PCA by their textbook formulas."""
+    monitor = KernelPCAMonitor(KernelPCA(2, kernel="linear"), limits="quantile", alpha=0.1).fit(X)
+    centred, new = X - X.mean(axis=0), X_new - X.mean(axis=0)
+    lam, U = np.linalg.eigh(centred.T @ centred / len(X))
+    lam, U = lam[::-1][:2], U[:, ::-1][:, :2]
+    np.testing.assert_allclose(monitor.t2(X_new), np.sum((new @ U) ** 2 / lam, axis=1), rtol=1e-8)
+    np.testing.assert_allclose(monitor.spe(X_new), np.sum((new - new @ U @ U.T) ** 2, axis=1), rtol=1e-8)
+
+
+def test_scores_follow_from_statistics_and_limits(monitor, tanks):
+    X = three_tanks(3, n=50, fault="sensor", start=25)[0]
+    t2, spe = monitor.statistics(X)
+    score = monitor.score_samples(X)
+    np.testing.assert_allclose(score, -np.maximum(t2 / monitor.limits_.t2, spe / monitor.limits_.spe))
+    np.testing.assert_array_equal(monitor.decision_function(X), score + 1)
+    np.testing.assert_array_equal(monitor.predict(X), np.where(score < -1, -1, 1))
+    assert monitor.offset_ == -1
+    assert set(monitor.predict(X)) == {-1, 1}
+
+
+def test_a_pipeline_sees_what_its_steps_make(tanks):
+    X = StandardScaler().fit_transform(tanks)
+    model = KernelPCA(4, kernel=RBF(gamma=0.1))
+    inside = KernelPCAMonitor(make_pipeline(StandardScaler(), model), limits="quantile").fit(tanks)
+    outside = KernelPCAMonitor(model, limits="quantile").fit(X)
+    np.testing.assert_allclose(inside.score_samples(tanks), outside.score_samples(X), rtol=1e-8)
+    np.testing.assert_allclose(inside.contributions(tanks[:5]), outside.contributions(X[:5]), atol=1e-8)
+
+
+def test_single_precision_stays_close(tanks):
+    double = KernelPCAMonitor(random_state=0).fit(tanks)
+    single = KernelPCAMonitor(random_state=0).fit(tanks.astype(np.float32))
+    np.testing.assert_allclose(single.score_samples(tanks), double.score_samples(tanks), rtol=0.05)
+
+
+# limits
+
+
+def test_joint_limits_are_exceeded_by_a_share_alpha_of_the_rows():
+    rng = np.random.default_rng(0)
+    t2 = rng.chisquare(3, 5000)
+    for spe in (rng.chisquare(5, 5000), t2**2, -t2 + 50):  # independent, the same order, the opposite one
+        for alpha in (0.01, 0.1, 0.5):
+            found = limits.empirical(t2, spe, alpha)
+            assert np.mean((t2 > found.t2) | (spe > found.spe)) == pytest.approx(alpha, abs=2 / 5000 + 0.02 * alpha)
+
+
+def test_the_expected_rate_of_false_alarms_is_alpha():
+    """Over many small calibrations: a rank of n + 1 makes the mean rate of a row to come α, not less nor more."""
+    rng, alpha, rates = np.random.default_rng(0), 0.1, []
+    for _ in range(2000):
+        t2, spe = rng.exponential(size=(2, 40))
+        found = limits.empirical(t2[:-1], spe[:-1], alpha)
+        rates.append(t2[-1] > found.t2 or spe[-1] > found.spe)
+    assert np.mean(rates) == pytest.approx(alpha, abs=0.03)
+
+
+def test_few_rows_take_the_tail_of_a_chi_square():
+    rng = np.random.default_rng(0)
+    t2, spe = 0.7 * rng.chisquare(6, 90), 2 * rng.chisquare(3, 90)
+    found = limits.empirical(t2, spe, 0.001)
+    alpha = 1 - np.sqrt(1 - 0.001)
+    assert found.t2 == pytest.approx(0.7 * stats.chi2.ppf(1 - alpha, 6), rel=0.3)
+    assert found.spe == pytest.approx(2 * stats.chi2.ppf(1 - alpha, 3), rel=0.3)
+
+
+def test_the_scaled_chi_square_finds_the_law_that_it_is_given():
+    values = 0.7 * np.random.default_rng(0).chisquare(6, 200_000)
+    assert limits.scaled_chi2(values, 0.01) == pytest.approx(0.7 * stats.chi2.ppf(0.99, 6), rel=0.01)
+    assert limits.scaled_chi2(np.full(5, 3.0), 0.01) == 3.0
+    assert limits.scaled_chi2(np.zeros(5), 0.01) == 0.0
+
+
+def test_classical_limits_hold_for_gaussian_rows():
+    """Linear PCA of normal rows is what the F and g·χ² laws are for."""
+    rng, scale = np.random.default_rng(0), np.array([3.0, 2.0, 1.0, 0.9, 0.8, 0.7])
+    monitor = KernelPCAMonitor(KernelPCA(2, kernel="linear"), limits="f-chi2", alpha=0.05)
+    monitor.fit(rng.normal(size=(2000, 6)) * scale)
+    assert np.mean(monitor.predict(rng.normal(size=(20_000, 6)) * scale) == -1) == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.2), RBF(gamma=2.0), Polynomial(2), Linear()], ids=repr)
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("q", [1, 3, 7])
+def test_leaving_one_out_equals_fitting_without_it(X, kernel, center, q):
+    """From one decomposition, against as many fits as there are rows."""
+    X = np.vstack([X[:30], X[3:4]])  # a duplicate too
+    whole = KernelPCA(kernel=kernel, center=center, solver="exact").fit(X)
+    Y, r2 = whole.subspace_.split(X)
+    t2, spe = leave_one_out(Y, r2, whole.explained_variance_, q, center=center)
+    for i in range(len(X)):
+        part = KernelPCA(q, kernel=whole.kernel_, center=center, solver="exact").fit(np.delete(X, i, axis=0))
+        y, rest = part.subspace_.split(X[i : i + 1])
+        assert t2[i] == pytest.approx(np.sum(y**2 / part.explained_variance_), rel=1e-7)
+        assert spe[i] == pytest.approx(rest[0], rel=1e-7, abs=1e-10 * np.abs(Y).max() ** 2)
+
+
+def test_leave_one_out_limits_are_those_of_left_out_rows(X):
+    monitor = KernelPCAMonitor(KernelPCA(3, kernel=RBF(gamma=0.3)), limits="loo", alpha=0.1).fit(X)
+    i = 7
+    alone = KernelPCA(3, kernel=RBF(gamma=0.3)).fit(np.delete(X, i, axis=0))
+    np.testing.assert_allclose(monitor.calibration_[i], np.ravel(t2_and_spe(alone, X[i : i + 1])), rtol=1e-6)
+
+
+def test_rows_that_were_seen_are_too_near():
+    """In-sample residuals are optimistic; those of held-out and left-out rows are not (math of the classical laws)."""
+    rng = np.random.default_rng(0)
+    X, fresh = rng.normal(size=(50, 4)), rng.normal(size=(2000, 4))
+    model = KernelPCA(15, kernel=RBF(gamma=0.3))
+    spe = {name: KernelPCAMonitor(model, limits=name, random_state=0).fit(X).calibration_[:, 1] for name in LIMITS}
+    truth = np.mean(clone(model).fit(X).reconstruction_error(fresh))
+    assert np.mean(spe["quantile"]) < 0.7 * truth
+    assert np.mean(spe["loo"]) == pytest.approx(truth, rel=0.1)
+    assert np.mean(spe["holdout"]) == pytest.approx(truth, rel=0.2)
+
+
+def test_folds_hold_out_blocks_of_neighbours_once():
+    masks = _folds(1000, np.random.default_rng(0))
+    np.testing.assert_array_equal(sum(mask.astype(int) for mask in masks), 1)
+    changes = sum(int(np.sum(np.diff(mask.astype(int)) != 0)) for mask in masks)
+    assert changes <= 2 * 50  # blocks of twenty rows, not rows by lot
+    assert [mask.sum() for mask in _folds(3, np.random.default_rng(0))] == [1, 1, 1]
+
+
+def test_held_out_values_come_from_models_that_have_not_seen_them(X):
+    seen = []
+
+    def fit(rows):
+        seen.append(rows)
+        return KernelPCA(2).fit(rows)
+
+    t2, spe = held_out(fit, X, 2, np.random.default_rng(0))
+    assert t2.shape == spe.shape == (len(X),)
+    for rows in seen:
+        assert len(rows) < len(X)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_false_alarms_of_independent_rows(name):
+    rng = np.random.default_rng(0)
+    draw = lambda n: np.column_stack([np.cos(t := rng.uniform(0, 6, n)), np.sin(t)]) + 0.1 * rng.normal(size=(n, 2))
+    rates = [
+        np.mean(KernelPCAMonitor(alpha=0.05, limits=name, random_state=s).fit(draw(500)).predict(draw(2000)) == -1)
+        for s in range(3)
+    ]
+    if name != "f-chi2":  # a circle is not normal, and the law is off
+        assert 0.05 / 1.5 < np.mean(rates) < 0.05 * 1.5
+
+
+# charts
+
+
+def test_smoothing_is_the_recursion():
+    from mercer.monitor.charts import smoothed
+
+    values = np.random.default_rng(0).normal(size=(30, 2))
+    expected = [values[0]]
+    for row in values[1:]:
+        expected.append(0.7 * expected[-1] + 0.3 * row)
+    np.testing.assert_allclose(smoothed(values, 0.3), expected)
+    assert smoothed(values, 1) is values
+
+
+@pytest.mark.parametrize("run", [1, 3])
+def test_a_chart_tells_alarms_and_the_delay(monitor, run):
+    X, y = three_tanks(11, n=120, fault="sensor", sensor=2, start=60)
+    chart = monitor.chart(X, smoothing=1, run=run)
+    np.testing.assert_array_equal(chart.beyond, monitor.predict(X) == -1)
+    expected = [bool(chart.beyond[max(0, i - run + 1) : i + 1].all() and i + 1 >= run) for i in range(len(X))]
+    np.testing.assert_array_equal(chart.alarms, expected)
+    assert chart.delay(60) == np.argmax(chart.alarms[60:])
+    assert "first alarm" in str(chart)
+
+
+def test_a_smoothed_chart_finds_the_fault_and_keeps_quiet_before(monitor):
+    X, y = three_tanks(12, n=200, fault="sensor", sensor=1, start=100)
+    chart = monitor.chart(X)
+    assert chart.delay(100) < 10
+    assert chart.false_alarm_rate(100) < 0.1
+    assert monitor.chart(X[:50]).delay(60) is None
+
+
+def test_limits_of_a_smoothed_chart_are_lower(monitor, tanks):
+    assert monitor.chart(tanks[:10], smoothing=0.1).limits.spe < monitor.limits_.spe
+
+
+def test_a_frame_with_gaps_begins_anew(monitor):
+    X = three_tanks(13, n=60)[0]
+    times = pd.date_range("2024-01-01", periods=60, freq="10s").to_series().to_numpy().copy()
+    times[30:] += np.timedelta64(1, "h")
+    frame = pd.DataFrame(X, index=pd.DatetimeIndex(times))
+    with pytest.warns(UserWarning, match="1 gaps, the first before row 30"):
+        chart = monitor.chart(frame.to_numpy() if False else frame.set_axis(range(8), axis=1))
+    apart = [monitor.chart(X[:30]), monitor.chart(X[30:])]
+    np.testing.assert_allclose(chart.spe, np.concatenate([part.spe for part in apart]))
+
+
+def test_time_that_runs_backwards_is_refused(monitor):
+    X = three_tanks(13, n=10)[0]
+    frame = pd.DataFrame(X, index=pd.date_range("2024-01-01", periods=10, freq="10s")[::-1])
+    with pytest.raises(ValueError, match=r"order of time.*sort_index"):
+        monitor.chart(frame)
+
+
+# contributions
+
+
+@pytest.mark.parametrize("of", ["spe", "t2"])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.1), Polynomial(2), Linear()], ids=repr)
+def test_contributions_sum_to_what_denoising_takes_away(X, X_new, kernel, of):
+    monitor = KernelPCAMonitor(KernelPCA(2, kernel=kernel), limits="quantile", alpha=0.1).fit(X)
+    statistic = monitor.spe if of == "spe" else monitor.t2
+    given = monitor.contributions(X_new, of)
+    assert given.shape == X_new.shape
+    from mercer.monitor.contributions import denoised
+
+    difference = statistic(X_new) - statistic(denoised(monitor.estimator_.subspace_, X_new))
+    np.testing.assert_allclose(given.sum(axis=1), difference, rtol=1e-2, atol=1e-2 * np.abs(difference).max())
+
+
+def test_contributions_of_the_linear_kernel_are_the_squared_residuals(X, X_new):
+    """SPE = Σ e_j², its gradient is 2e, and the path goes straight along e: c_j = e_j²."""
+    monitor = KernelPCAMonitor(KernelPCA(2, kernel="linear"), limits="quantile", alpha=0.1).fit(X)
+    residual = X_new - monitor.estimator_.inverse_transform(monitor.estimator_.transform(X_new))
+    np.testing.assert_allclose(monitor.contributions(X_new), residual**2, atol=1e-8)
+
+
+@pytest.mark.parametrize("sensor", range(len(TANK_SENSORS)))
+def test_the_sensor_that_fails_contributes_most(monitor, sensor):
+    X, y = three_tanks(20 + sensor, n=80, fault="sensor", sensor=sensor, start=20)
+    abnormal = X[(y == 1) & (monitor.predict(X) == -1)]
+    assert np.mean(np.argmax(monitor.contributions(abnormal), axis=1) == sensor) > 0.9
+
+
+def test_contributions_need_the_columns_and_a_known_statistic(tanks):
+    made = make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), KernelPCA(2))
+    monitor = KernelPCAMonitor(made, limits="quantile").fit(tanks)
+    with pytest.raises(ValueError, match=r"44 others"):
+        monitor.contributions(tanks)
+    with pytest.raises(ValueError, match="of must be"):
+        monitor.contributions(tanks, of="q")
+
+
+# other models
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.SparseKernelPCA(4, kernel=RBF(gamma=0.1)),
+        mercer.ProbabilisticKernelPCA(4, kernel=RBF(gamma=0.1)),
+        KernelPCA(4, kernel=RBF(gamma=0.1), solver=Landmarks(n=60), random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_model_with_a_subspace_can_be_watched(tanks, model):
+    monitor = KernelPCAMonitor(make_pipeline(StandardScaler(), model), alpha=0.05, random_state=0).fit(tanks)
+    X, y = three_tanks(5, n=200, fault="sensor", sensor=2)
+    assert np.mean(monitor.predict(X[y == 1]) == -1) > 0.9
+    assert np.mean(monitor.predict(X[y == 0]) == -1) < 0.2
+    assert monitor.contributions(X[y == 1][:20]).argmax(axis=1).tolist().count(2) > 15
+
+
+def test_a_compressed_model_is_calibrated_on_fresh_rows(tanks):
+    scaled = StandardScaler().fit(tanks)
+    small = mercer.compress(KernelPCA(4, kernel=RBF(gamma=0.1)).fit(scaled.transform(tanks)), n_anchors=30)
+    fresh = scaled.transform(three_tanks(6, n=600)[0])
+    monitor = KernelPCAMonitor(FrozenEstimator(small), alpha=0.05, random_state=0).fit(fresh)
+    assert len(monitor.estimator_.subspace_.Z) <= 30
+    again = scaled.transform(three_tanks(7, n=600)[0])
+    assert np.mean(monitor.predict(again) == -1) < 0.15
+
+
+# bad input
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, "small"])
+def test_an_alpha_outside_of_its_range_is_refused(tanks, alpha):
+    with pytest.raises(ValueError, match="alpha"):
+        KernelPCAMonitor(alpha=alpha).fit(tanks)
+
+
+def test_missing_values_are_named(tanks, monitor):
+    frame = pd.DataFrame(tanks, columns=TANK_SENSORS)
+    frame.iloc[4, 2] = np.nan
+    with pytest.raises(ValueError, match=r"1 values are missing, the first in row 4, column 'level 3'.*Imputer"):
+        KernelPCAMonitor().fit(frame)
+    with pytest.raises(ValueError, match=r"row 4, column 2"):
+        monitor.predict(frame.to_numpy())
+
+
+def test_constant_sensors_are_named(tanks):
+    frame = pd.DataFrame(tanks[:100], columns=TANK_SENSORS).assign(stuck=1.5)
+    with pytest.warns(UserWarning, match=r"columns \['stuck'\] are constant"):
+        monitor = KernelPCAMonitor(alpha=0.1, random_state=0).fit(frame)
+    assert np.all(np.isfinite(monitor.score_samples(frame)))
+
+
+def test_fewer_rows_than_components_get_a_word(tanks):
+    with pytest.warns(UserWarning, match="20 components are asked for, and 12 rows have at most 11"):
+        monitor = KernelPCAMonitor(make_pipeline(StandardScaler(), KernelPCA(20)), random_state=0).fit(tanks[:12])
+    assert np.all(np.isfinite(monitor.score_samples(tanks)))
+    with pytest.raises(ValueError, match="more rows than components"):
+        limits.classical(np.ones(5), np.ones(5), 0.01, q=5, n=5)
+
+
+def test_models_that_cannot_be_watched_are_refused(tanks):
+    with pytest.raises(ValueError, match="StandardScaler is none"):
+        KernelPCAMonitor(StandardScaler()).fit(tanks)
+    with pytest.raises(ValueError, match="precomputed"):
+        KernelPCAMonitor(KernelPCA(2, kernel="precomputed")).fit(np.eye(10))
+    with pytest.raises(ValueError, match="limits='loo' needs a KernelPCA"):
+        KernelPCAMonitor(mercer.ProbabilisticKernelPCA(2), limits="loo").fit(tanks[:50])
+
+
+@pytest.mark.parametrize("bad", [{"smoothing": 0}, {"smoothing": 1.5}, {"run": 0}, {"run": 1.5}], ids=str)
+def test_bad_charts_are_refused(monitor, tanks, bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        monitor.chart(tanks, **bad)
+
+
+def test_a_failed_fit_changes_nothing(tanks):
+    monitor = KernelPCAMonitor(random_state=0).fit(tanks[:100])
+    before = monitor.limits_
+    with pytest.raises(ValueError):
+        monitor.fit(np.full((5, 2), np.nan))
+    assert monitor.limits_ == before
+
+
+def test_scales_of_raw_columns_do_not_matter(tanks):
+    """The default estimator is for raw tables: units change nothing."""
+    units = 10.0 ** np.arange(-4, 4)
+    one = KernelPCAMonitor(random_state=0).fit(tanks)
+    other = KernelPCAMonitor(random_state=0).fit(tanks * units + 7)
+    np.testing.assert_allclose(one.score_samples(tanks), other.score_samples(tanks * units + 7), rtol=1e-4)
+
+
+def test_anomalies_in_the_table_do_not_hide_themselves():
+    """One row in twenty is abnormal, in a cluster of its own: axes that it takes part in would hide it."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(570, 4)), 8 + 0.3 * rng.normal(size=(30, 4))])
+    score = KernelPCAMonitor(random_state=0).fit(X).score_samples(X)
+    assert np.mean(score[570:].max() < score[:570]) > 0.99
