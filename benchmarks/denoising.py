@@ -34,9 +34,9 @@ def fitted(task, q=None):
 
 def cleaned(subspace, method, noisy):
     """Rows cleaned by a method from plain and from compensated projections: two lists over the draws."""
-    nearest, m = method.bind(subspace), subspace.Z.shape[0]
+    nearest, shape = method.bind(subspace), subspace.Z.shape
     return [
-        [in_batches(nearest, subspace.lift, project(X), X, m).X for X in noisy]
+        [in_batches(nearest, subspace.lift, project(X), X, shape).X for X in noisy]
         for project in (subspace.project, projection(subspace))
     ]
 

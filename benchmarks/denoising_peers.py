@@ -2,6 +2,7 @@
 
 import numpy as np
 from denoising_data import decibels, draws
+from sklearn.base import clone
 from sklearn.decomposition import KernelPCA as ScikitLearn
 from sklearn.model_selection import train_test_split
 
@@ -17,7 +18,7 @@ def rows(task, n_draws):
         seen, held_out = train_test_split(task.train, test_size=0.25, random_state=0)
         tried, final = theirs(task, q, seen), theirs(task, q, task.train)
         ours = KernelPCA(q, kernel=task.kernel, random_state=0)
-        auto = ours.fit(task.train)
+        auto = clone(ours).fit(task.train)
         for noise, f in task.noises.items():
             noisy = draws(task, noise, 1 if noise == "none" else n_draws)
             judged = f(held_out, np.random.default_rng(0))

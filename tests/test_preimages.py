@@ -136,7 +136,7 @@ def test_batches_do_not_matter(method, X, monkeypatch):
     model = fitted(X, RBF(0.3), method, 5)
     Y = model.transform(X)
     whole = model.preimages(Y)
-    monkeypatch.setattr("mercer.preimage.batches.BATCH_ENTRIES", 4 * len(X) * 7)
+    monkeypatch.setattr("mercer.preimage.batches.BATCH_ENTRIES", 7 * (4 * len(X) + 20 * 3))
     parts = model.preimages(Y)
     np.testing.assert_allclose(parts.X, whole.X, atol=1e-9)
     np.testing.assert_allclose(parts.error, whole.error, atol=1e-9)
@@ -230,6 +230,8 @@ def test_the_choice_of_a_method_follows_the_error_on_clean_rows(X):
     assert first in str(choice)
     by_mse = select.preimage(model, X, 0.2, criterion="mse", random_state=0).table
     assert next(iter(by_mse.values())).mse == min(score.mse for score in by_mse.values())
+    with pytest.raises(ValueError, match="rows that the model was fitted on"):
+        select.preimage(model.fit(X), X, 0.2)
     with pytest.raises(ValueError, match="criterion='best' is unknown"):
         select.preimage(model, X, 0.2, criterion="best")
 
@@ -459,7 +461,7 @@ def test_a_precomputed_kernel_walks_among_the_rows_it_is_given(X):
 
 
 def test_pre_images_can_be_watched(X, monkeypatch):
-    monkeypatch.setattr("mercer.preimage.batches.BATCH_ENTRIES", 4 * len(X) * 10)
+    monkeypatch.setattr("mercer.preimage.batches.BATCH_ENTRIES", 10 * (4 * len(X) + 20 * 3))
     seen = []
 
     def watch(name, total):

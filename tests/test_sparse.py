@@ -20,7 +20,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimator_checks import OMITTED, takes_tables
 
-from mercer import KernelPCA, SparseKernelPCA
+from mercer import KernelPCA, SparseKernelPCA, compress
 from mercer.datasets import three_clusters
 from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
 from mercer.likelihood import Likelihood, choose_candidates
@@ -530,6 +530,13 @@ def test_an_indefinite_kernel_is_clipped_with_a_word(candidates, X):
         assert kkt(model, positive) <= 1e-5
 
 
+def test_a_matrix_in_single_precision_is_no_indefinite_one(toy):
+    K = rbf_kernel(toy, gamma=16)
+    single, double = (SparseKernelPCA(kernel="precomputed", noise_variance=1e-4).fit(k) for k in (K.astype("f"), K))
+    assert single.transform(K.astype("f")).dtype == np.float32
+    assert single.log_likelihood_ == pytest.approx(double.log_likelihood_, rel=1e-3)
+
+
 # --- size
 
 
@@ -648,6 +655,14 @@ def test_grid_search_pipelines_and_clones(X):
     assert pipeline.fit_transform(X).shape == (60, 2)
     assert list(pipeline.get_feature_names_out()) == ["sparsekernelpca0", "sparsekernelpca1"]
     assert not hasattr(clone(SparseKernelPCA().fit(X)), "subspace_")
+
+
+def test_it_can_be_compressed(toy):
+    model = sparse(n_components=3).fit(toy)
+    small = compress(model, 5)
+    assert len(small.anchors_) == 5 < len(model.anchors_)
+    np.testing.assert_allclose(small.transform(toy), model.transform(toy), atol=small.compression_.error**0.5)
+    assert compress(model, tol=0.5).explained_variance_ratio_.shape == (3,)
 
 
 def test_a_fitted_model_survives_pickling(toy):

@@ -81,11 +81,11 @@ def _drawn(p, rng):
 
 def _eliminated(columns, F, F_new, L):
     """(columns − F F_newᵀ) L⁻ᵀ: what earlier pivots leave of new columns, orthonormalised against each other."""
-    turn = cast(_inverse(L).T, F.dtype)
+    turn = cast(inverse_of_lower(L).T, F.dtype)
     return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=L.shape[0] + F.shape[1])
 
 
-def _inverse(L):
+def inverse_of_lower(L):
     """L⁻¹ of a lower triangular matrix."""
     if elsewhere(L):
         return namespace(L).linalg.inv(L)
@@ -264,10 +264,10 @@ def times_upper(K, R):
     if elsewhere(K):
         return K @ R
     out = np.empty((len(K), len(R)))
-    for columns in np.array_split(np.arange(len(R)), BLOCKS):
-        if len(columns):
-            end = columns[-1] + 1
-            np.matmul(K[:, :end], R[:end, columns[0] : end], out=out[:, columns[0] : end])
+    for block in np.array_split(np.arange(len(R)), BLOCKS):
+        if len(block):
+            start, end = block[0], block[-1] + 1
+            np.matmul(K[:, :end], R[:end, start:end], out=out[:, start:end])
     return out
 
 

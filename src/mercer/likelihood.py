@@ -45,12 +45,13 @@ class Likelihood:
         p = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights
         trace = sum_rows(lambda x, p: p @ kernel.diag(in_float64(x)), X, p, width=X.shape[1])
         Z = in_float64(X[candidates])
-        K = kernel(Z, Z).astype(float) if np.issubdtype(Z.dtype, np.integer) else Gram(kernel, Z).dense()
+        K = kernel(Z, Z) if np.issubdtype(Z.dtype, np.integer) else Gram(kernel, Z).dense()
+        eps, K = np.finfo(K.dtype).eps, K.astype(float, copy=False)
         first = _first_of_equals(K)
         kept = np.flatnonzero(first == np.arange(len(K)))
         K, M, negative = _block(K, kept), _second_moment(kernel.onto(Z[kept]), X, p, len(kept)), 0.0
         if not kernel.definite:
-            K, M, negative = _positive_part(K, M)
+            K, M, negative = _positive_part(K, M, eps)
         some = np.flatnonzero(K.diagonal() > EPS * K.diagonal().max())  # a row at the origin spans nothing
         kept = kept[some]
         shares = np.bincount(first, p[candidates])[kept]
@@ -113,16 +114,16 @@ def _second_moment(k, X, p, m):
     return reduce(iadd, in_threads(work, slices(X.shape[0], height), "rows"))
 
 
-def _positive_part(K, M):
-    """K and M inside the span where K is positive, and the share of the spectrum that lies outside."""
-    slack = len(K) * EPS * np.abs(K).max()
+def _positive_part(K, M, eps):
+    """K and M inside the span where K is positive, and the share of the spectrum that lies below its rounding ε."""
+    size = 4 * len(K) ** 0.5 * np.linalg.norm(K)
     try:
-        np.linalg.cholesky(K + slack * len(K) * np.eye(len(K)))
+        np.linalg.cholesky(K + EPS * size * np.eye(len(K)))
         return K, M, 0.0
     except np.linalg.LinAlgError:
         values, V = np.linalg.eigh(K)
-        positive = values > slack * len(K)
-        values, V, mass = values[positive], V[:, positive], np.abs(values[values < 0]).sum() / np.abs(values).sum()
+        mass = np.abs(values[values < -eps * size]).sum() / np.abs(values).sum()
+        V, values = V[:, values > EPS * size], values[values > EPS * size]
         return V * values @ V.T, V @ (V.T @ M @ V) @ V.T, float(mass)
 
 

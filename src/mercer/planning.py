@@ -47,7 +47,25 @@ def plan(n, d, q=10, *, kernel="rbf", dtype=np.float64, m=None):
     """Return memory and time of a kernel PCA of n rows, d columns and q components, for each solver.
 
     Times follow from a tile of the kernel and a matrix product that are timed here and now: trust them within a
-    factor of two or three. ``m`` is the number of landmarks.
+    factor of two or three.
+
+    Parameters
+    ----------
+    n, d : int
+        The numbers of rows and columns.
+    q : int, default=10
+        The number of components.
+    kernel : str or Kernel, default="rbf"
+        The kernel, as for ``KernelPCA``.
+    dtype : dtype, default=float64
+        That of the rows.
+    m : int, default=None
+        The number of landmarks; None for what ``Landmarks()`` takes.
+
+    Returns
+    -------
+    plan : Plan
+        Bytes and seconds of each solver, and what ``"auto"`` would choose.
 
     Examples
     --------

@@ -163,7 +163,7 @@ class Returning:
         return self._found(self.subspace_.lift, project(X), near)
 
     def _found(self, lift, Y, near):
-        return in_batches(self._preimages(), lift, Y, near, self.subspace_.Z.shape[0])
+        return in_batches(self._preimages(), lift, Y, near, self.subspace_.Z.shape)
 
     def _preimages(self):
         """The bound pre-image method; made at its first use, because some have to be trained."""

@@ -41,8 +41,9 @@ class SparseKernelPCA(KernelTransformer):
         ρ, the variance in every direction of feature space that is left to noise. None: 5 % of the largest one that
         leaves an anchor, unless ``n_anchors`` is given.
     n_anchors : int or None, default=None
-        How many anchors to keep: the noise variance is searched for. Where none leaves just so many, the additions are
-        stopped there. Only with ``solver="newton"``.
+        How many anchors to keep: the smallest noise variance that leaves so many is searched for. Where their number
+        leaps over this one, anchors that are missed least are taken out, and ``kkt_`` tells. Only with
+        ``solver="newton"``.
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels` such as ``RBF(gamma=0.1)``, scikit-learn's Gaussian-process kernel, a
         function K(X, Y), or ``"precomputed"``.
@@ -73,7 +74,7 @@ class SparseKernelPCA(KernelTransformer):
     log_likelihood_ : float
         The logarithm of the likelihood, but for −½nD log ρ, where D is the dimension of the feature space.
     log_likelihoods_ : ndarray of shape (n_iter_ + 1,)
-        The same before the first iteration and after each: it never falls.
+        The same before the first iteration and after each, at the last noise variance that was tried: it never falls.
     kkt_ : float
         How far the weights are from a maximum: at one, the likelihood's two terms R and S agree where w > 0, and R ≤ S
         where w = 0; this is the largest violation of R/S.

@@ -222,7 +222,8 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         try:
             return validate_data(self, X, reset=fit, dtype=_checks.DTYPES, ensure_min_samples=2 if fit else 1)
         except ValueError as error:
-            raise ValueError(f"{error}{_checks.missing_where(X)}") from None
+            where = _checks.missing_where(X) if "NaN" in str(error) else ""
+            raise ValueError(f"{error}{where}") from None
 
 
 def _check_chart(smoothing, run):

@@ -6,17 +6,18 @@ from ..tiles import LANES, budget_entries, in_threads, slices
 from .base import PreimageResult, squared_error
 
 ALIVE = 4  # arrays of the size (points, anchors) that a method has at once, beside the temporaries of a kernel
+ROWS_ALIVE = 20  # rows that it has for a point: ten neighbours and their copies, or eight steps and gradients
 BATCH_ENTRIES = 2**21  # of those arrays: fewer points leave products of matrices half idle, more gain nothing
 FEW = 32  # points: a batch is not made smaller for the sake of more threads
 PASS = "pre-images"
 
 
-def in_batches(nearest, lift, Y, near, m):
-    """Return the pre-images of the vectors ``lift(y)``, of m anchors, for each row y of Y: one PreimageResult.
+def in_batches(nearest, lift, Y, near, shape):
+    """Return the pre-images of the vectors ``lift(y)``, on anchors of that shape, for each row y: one PreimageResult.
 
     Batches share the threads, and the pass can be watched (:func:`mercer.tiles.watched`).
     """
-    rows = batches(len(Y), m)
+    rows = batches(len(Y), *shape)
     parts: list = [None] * len(rows)
 
     def work(lane):
@@ -34,7 +35,7 @@ def in_batches(nearest, lift, Y, near, m):
     return PreimageResult(X, n_iter, fallback, errors)
 
 
-def batches(n, m):
-    """Slices of n points over m anchors that fit the budget, enough of them for the threads."""
-    fitting = int(min(BATCH_ENTRIES, budget_entries()) // (ALIVE * max(m, 1)))
+def batches(n, m, d=0):
+    """Slices of n points over m anchors of d columns that fit the budget, enough of them for the threads."""
+    fitting = int(min(BATCH_ENTRIES, budget_entries()) // (ALIVE * max(m, 1) + ROWS_ALIVE * d))
     return slices(n, max(1, min(fitting, max(FEW, -(-n // LANES)))))

@@ -81,6 +81,16 @@ def measured(X, q, sets):
     }
 
 
+def numbers(rows, key):
+    return ", ".join(f"{row[key]:.2f}" for row in rows)
+
+
+def wider(rows):
+    """Whether the samples do what the paper says."""
+    rises = np.diff([row["spread of samples"] for row in rows]) > 0
+    return "wider throughout" if rises.all() else "not wider throughout"
+
+
 def rms(away):
     """The root of the mean squared length."""
     return np.sqrt(np.mean(np.sum(away**2, axis=1)))
@@ -104,15 +114,17 @@ def text(rows):
         for r in rows
     ]
     paper, rest = (rows[: len(COMPONENTS)], rows[len(COMPONENTS) :])
-    gaps, spreads = ([r[key] for r in paper] for key in ("between both", "spread of samples"))
     notes = (
         f"""The caption of the panel with q = 3: 54.03 % explained, σ² = 0.98 %. Ours: {paper[1]['explained']:.2%} and
         {paper[1]['noise share']:.2%}. The captions of the other panels are not in our copy; q = 1 and 10 are our choice.""",
         f"""With more components the model becomes kernel PCA, as the paper says: the blue and the red points are
-        {', '.join(f'{g:.2f}' for g in gaps)} apart.""",
-        f"""The samples spread more with more components, as the paper says: {', '.join(f'{s:.2f}' for s in spreads)}.
-        Their excess kurtosis is {', '.join(f"{r['excess kurtosis of samples']:+.1f}" for r in paper)}: near that of a
-        Gaussian, 0, because a mean of all points is a nearly linear map.""",
+        {numbers(paper, "between both")} apart.""",
+        f"""The paper says that samples spread wider with more components. With the mean of all points ours spread by
+        {numbers(paper, "spread of samples")}, with the fixed point by {numbers(rest, "spread of samples")}:
+        {wider(paper)} with the one, {wider(rest)} with the other.""",
+        f"""The paper calls its samples Gaussian, because its pre-image is linear. Ours are clipped at weights of 0 and
+        normalised, which keeps them among the points: their excess kurtosis is
+        {numbers(paper, "excess kurtosis of samples")} (a Gaussian's is 0, a uniform one's −1.2).""",
         f"""The mean of all points pulls everything to the middle ({paper[-1]['error, probabilistic']:.2f} off with q = 10). Its
         weights are those of the uncentred kernel: the printed equation (19) with centred ones divides by zero, since
         they sum to 0. A fixed point in feature space keeps the ring ({rest[-1]['error, probabilistic']:.2f} off), and its

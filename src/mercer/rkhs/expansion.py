@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import columns, namespace, rows
 from ..kernels import Kernel
 from ..tiles import map_rows
 
@@ -15,8 +16,8 @@ class Expansion:
 
     kernel: Kernel
     Z: Any
-    B: np.ndarray
-    squares: np.ndarray | None = None
+    B: Any
+    squares: Any = None
 
     def __len__(self):
         return self.B.shape[1]
@@ -29,7 +30,9 @@ class Expansion:
     def at(self, X):
         """⟨φ(x_j), f_j⟩ for the j-th row and the j-th vector: (p,)."""
         k = self.kernel.onto(self.Z)
-        return map_rows(lambda x, b: np.sum(k(x) * b, axis=1, dtype=float), X, self.B.T, width=2 * self.Z.shape[0])
+        xp = namespace(self.B)
+        tile = lambda x, b: xp.sum(k(x) * b, axis=1, dtype=xp.float64)  # noqa: E731
+        return map_rows(tile, X, self.B.T, width=2 * self.Z.shape[0])
 
     def inner(self, other):
         """⟨f_i, g_j⟩: (p, p′)."""
@@ -37,7 +40,7 @@ class Expansion:
 
     def sqnorms(self):
         """‖f_j‖²: (p,)."""
-        return np.sum(self.B * self(self.Z), axis=0) if self.squares is None else self.squares
+        return namespace(self.B).sum(self.B * self(self.Z), axis=0) if self.squares is None else self.squares
 
     def __matmul__(self, M):
         """The vectors Σ_j f_j M[j, ·]."""
@@ -50,4 +53,4 @@ class Expansion:
     def __getitem__(self, j):
         """Some of the vectors."""
         j = np.atleast_1d(np.arange(len(self))[j])
-        return replace(self, B=self.B[:, j], squares=None if self.squares is None else self.squares[j])
+        return replace(self, B=columns(self.B, j), squares=None if self.squares is None else rows(self.squares, j))

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import arrays
+from ..arrays import elsewhere, largest, namespace, numbers, stacked, zeros
 from ..landmarks import LandmarkBasis
 from ..tiles import map_rows
 
@@ -37,15 +39,23 @@ def spanning_basis(kernel, X, f, rng):
     n = X.shape[0]
     rows, rank = np.sort(rng.choice(n, min(n, CANDIDATES * f), replace=False)), -1
     while True:
-        basis = LandmarkBasis.of(kernel, X[rows])
+        basis = LandmarkBasis.of(kernel, arrays.rows(X, rows))
         far = np.empty(0, int)
-        if len(basis.R) not in (f, rank):
-            rank, left = len(basis.R), outside(basis, X)
-            far = np.argpartition(left, -min(n, f))[-min(n, f) :]
-            far = far[left[far] > ROUNDING * kernel.diag(X[rows]).max(initial=0.0)]
+        if basis.R.shape[1] not in (f, rank):
+            rank = basis.R.shape[1]
+            far = _farthest(outside(basis, X), min(n, f), ROUNDING * largest(kernel.diag(basis.given)))
         if len(far) == 0:
             return replace(basis, condition=np.inf), rows[basis.kept]  # turned tile by tile: it keeps all digits
         rows = np.union1d(rows, far)
+
+
+def _farthest(left, f, least):
+    """The numbers of the f largest entries, of those that are above the least."""
+    if elsewhere(left):
+        order = namespace(left).argsort(left)[-f:]
+        return numbers(order[arrays.rows(left, order) > least])
+    far = np.argpartition(left, -f)[-f:]
+    return far[left[far] > least]
 
 
 def anchors(rows, n, rng):
@@ -57,11 +67,14 @@ def anchors(rows, n, rng):
 
 def on_anchors(f, rows, chosen, X):
     """The same vectors on more of the rows, with no part in those that are new."""
-    B = np.zeros((len(chosen), f.B.shape[1]), f.B.dtype)
-    B[np.searchsorted(chosen, rows)] = f.B
-    return replace(f, Z=X if len(chosen) == X.shape[0] else X[chosen], B=B)
+    place = np.full(len(chosen), len(rows))  # of each in B, whose row after the last is of zeros
+    place[np.searchsorted(chosen, rows)] = np.arange(len(rows))
+    B = arrays.rows(stacked([f.B, zeros((1, f.B.shape[1]), f.B, f.B.dtype)]), place)
+    return replace(f, Z=X if len(chosen) == X.shape[0] else arrays.rows(X, chosen), B=B)
 
 
 def outside(basis, X):
     """k(x, x) − ‖f‖²: the squared distance of each image to the span of the basis."""
-    return map_rows(lambda x, k_xx: k_xx - np.sum(basis(x) ** 2, axis=1), X, basis.kernel.diag(X), width=len(basis.R))
+    xp = namespace(X)
+    tile = lambda x, k_xx: k_xx - xp.sum(basis(x) ** 2, axis=1)  # noqa: E731
+    return map_rows(tile, X, basis.kernel.diag(X), width=len(basis.kept))

@@ -1,10 +1,26 @@
 """Affine subspaces of the feature space, and the principal ones of a weighted covariance."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..eigen import Exact, Report, choose, eigenpairs, signs
+from ..arrays import (
+    at_least,
+    cast,
+    copied,
+    cumsum,
+    diagonal,
+    double,
+    elsewhere,
+    full,
+    largest,
+    namespace,
+    side_by_side,
+    stacked,
+    zeros,
+)
+from ..eigen import Exact, Report, choose, choose_elsewhere, eigenpairs, signs
 from ..gram import Covariance, Dense, Gram
 from ..kernels.base import in_float64
 from ..landmarks import LandmarkBasis, Landmarks, Moments
@@ -25,9 +41,9 @@ class Subspace:
 
     axes: Expansion
     mean: Expansion
-    variances: np.ndarray
+    variances: Any
     total_variance: float
-    offset: np.ndarray
+    offset: Any
     mean_sqnorm: float
     report: Report
     moments: Moments | None = None  # of the landmarks that it came from: more rows can be added to them
@@ -49,16 +65,17 @@ class Subspace:
 
         r² = k(x, x) − 2⟨φ(x), φ̄⟩ + ‖φ̄‖² − Σ y², in float64: it is a difference of near-equal numbers.
         """
-        B = np.hstack([self.axes.B, self.mean.B]).astype(float)
+        B = double(side_by_side(self.axes.B, self.mean.B))
         k_B, width = self.kernel.product(in_float64(self.Z), B)
+        xp = namespace(B)
 
         def tile(x, k_xx):
             along = k_B(in_float64(x))
             Y = along[:, :-1] - self.offset
             distance = k_xx - 2 * along[:, -1] + self.mean_sqnorm
-            return np.column_stack([Y, np.maximum(distance - np.sum(Y**2, axis=1), 0)])
+            return side_by_side(Y, at_least(distance - xp.sum(Y**2, axis=1), 0))
 
-        both = map_rows(tile, X, self.kernel.diag(X).astype(float), width=width)
+        both = map_rows(tile, X, double(self.kernel.diag(X)), width=width)
         return both[:, :-1], both[:, -1]
 
     def training_coordinates(self, weights, tol):
@@ -68,10 +85,10 @@ class Subspace:
         """
         if self.moments is not None:
             return None
-        if len(self.variances) and self.report.residual * self.variances[0] > tol * self.variances[-1]:
+        if self.variances.shape[0] and self.report.residual * self.variances[0] > tol * self.variances[-1]:
             return None
         w = 1 / self.axes.B.shape[0] if weights is None else weights[:, None]
-        return (self.axes.B * self.variances / w).astype(self.axes.B.dtype)
+        return cast(self.axes.B * self.variances / w, self.axes.B.dtype)
 
     def __getitem__(self, j):
         """Some of the axes."""
@@ -79,15 +96,17 @@ class Subspace:
 
     def holding(self, share):
         """The number of axes that hold a share of the variance; all of them where they hold less."""
+        q = self.variances.shape[0]
         if share >= 1 or self.total_variance <= 0:
-            return len(self.variances)
-        held = np.cumsum(self.variances) / self.total_variance
-        return min(int(np.searchsorted(held, share)) + 1, len(held))
+            return q
+        held = cumsum(self.variances) / self.total_variance
+        return min(int(namespace(held).sum(held < share)) + 1, q)
 
     def lift(self, Y):
         """The vectors φ̄ + U y for each row y of Y, of squared length ‖φ̄‖² + 2yᵀoffset + ‖y‖²."""
-        Y = np.asarray(Y)
-        squares = self.mean_sqnorm + 2 * (Y @ self.offset).astype(float) + np.sum(Y**2, axis=1, dtype=float)
+        Y = Y if elsewhere(Y) else np.asarray(Y)
+        xp = namespace(Y)
+        squares = self.mean_sqnorm + 2 * double(Y @ self.offset) + xp.sum(Y**2, axis=1, dtype=xp.float64)
         return replace(self.axes @ Y.T + self.mean, squares=squares)
 
 
@@ -118,30 +137,35 @@ def principal_subspace(
     subspace = None if setting is None else _primal_subspace(kernel, X, q, weights, center, setting)
     if subspace is not None:
         return subspace
-    solver = choose(solver, n, q)
+    solver = choose_elsewhere(solver, n, q) if elsewhere(X) else choose(solver, n, q)
     if isinstance(solver, Landmarks):
         return _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng)
-    w = np.full(n, 1 / n) if weights is None else np.asarray(weights, float)
-    S = None if not center else (w if mean is None else np.asarray(mean, float)).reshape(n, -1)
+    w = full((n,), 1 / n, X) if weights is None else _floats(weights)
+    S = None if not center else w if mean is None else _floats(mean)
     A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
 
     def rounding():
         """The size of what is centred, ‖φ̄‖², in the units of λ: its rounding is what A inherits."""
-        return A.mean_sqnorms.max() * (n * w.max() if center else 0.0)
+        return largest(A.mean_sqnorms) * (n * largest(w) if center else 0.0)
 
     pairs = eigenpairs(A, q, solver, rng, floor=rounding, definite=kernel.definite)
     with single_blas:
-        B = (A.J(pairs.vectors) / np.sqrt(pairs.values)).astype(A.dtype)
-        offset = (B.T.astype(float) @ A.KS[:, 0]).astype(A.dtype)
+        B = cast(A.J(pairs.vectors) / namespace(w).sqrt(pairs.values), A.dtype)
+        offset = cast(double(B.T) @ A.KS[:, 0], A.dtype)
     return Subspace(
         axes=Expansion(kernel, X, B),
-        mean=Expansion(kernel, X, A.S[:, :1].astype(A.dtype)),
+        mean=Expansion(kernel, X, cast(copied(A.S[:, :1]), A.dtype)),
         variances=pairs.values,
-        total_variance=float(A.diag().sum()) if len(pairs.values) else 0.0,  # else it is all rounding
+        total_variance=float(namespace(w).sum(A.diag())) if pairs.values.shape[0] else 0.0,  # else it is all rounding
         offset=offset,
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
     )
+
+
+def _floats(values):
+    """Numbers in float64, where they live."""
+    return double(values) if elsewhere(values) else np.asarray(values, float)
 
 
 def _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng):
@@ -188,8 +212,8 @@ def _with_signs(subspace, X, weights):
     """The same subspace with its signs decided by all rows, as in the dual."""
     w = None if weights is None else weights[:, None]
     columns = slices(len(subspace.axes), max(1, int(budget_entries() // X.shape[0])))
-    parts = [signs(subspace[j].project(X).astype(float), w, X) for j in columns]
-    flips = np.concatenate(parts).astype(subspace.axes.B.dtype)
+    parts = [signs(double(subspace[j].project(X)), w, X) for j in columns]
+    flips = cast(stacked(parts), subspace.axes.B.dtype)
     axes = replace(subspace.axes, B=subspace.axes.B * flips)
     return replace(subspace, axes=axes, offset=subspace.offset * flips)
 
@@ -201,21 +225,23 @@ def landmark_subspace(moments, q=None, center=True, solver=None):
     ``report.outside``.
     """
     basis = moments.basis
-    f_mean = moments.first / moments.count if center else np.zeros_like(moments.first)
-    C = moments.second / moments.count - np.outer(f_mean, f_mean)
-    rows = max(1.0, moments.count / len(f_mean)) if len(f_mean) else 1.0  # the sums that were rounded were over rows
-    pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: rows * (f_mean @ f_mean))
+    f_mean = moments.first / moments.count if center else zeros(moments.first.shape, moments.first)
+    f = f_mean.shape[0]
+    C = moments.second / moments.count - f_mean[:, None] * f_mean
+    mean_sqnorm = float(f_mean @ f_mean)
+    rows = max(1.0, moments.count / f) if f else 1.0  # the sums that were rounded were over rows
+    pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: rows * mean_sqnorm)
     W = pairs.vectors * signs((basis(basis.given) - f_mean) @ pairs.vectors, points=basis.given)
-    total = (moments.diagonal / moments.count) - f_mean @ f_mean
-    outside = max(moments.diagonal - np.trace(moments.second), 0.0) / moments.count
+    total = moments.diagonal / moments.count - mean_sqnorm
+    outside = max(moments.diagonal - float(namespace(C).sum(diagonal(moments.second))), 0.0) / moments.count
     dtype = basis.dtype
     return Subspace(
-        axes=Expansion(basis.kernel, basis.Z, (basis.R @ W).astype(dtype)),
-        mean=Expansion(basis.kernel, basis.Z, (basis.R @ f_mean)[:, None].astype(dtype)),
+        axes=Expansion(basis.kernel, basis.Z, cast(basis.R @ W, dtype)),
+        mean=Expansion(basis.kernel, basis.Z, cast((basis.R @ f_mean)[:, None], dtype)),
         variances=pairs.values,
-        total_variance=float(total) if len(pairs.values) else 0.0,
-        offset=(W.T @ f_mean).astype(dtype),
-        mean_sqnorm=float(f_mean @ f_mean),
+        total_variance=float(total) if pairs.values.shape[0] else 0.0,
+        offset=cast(W.T @ f_mean, dtype),
+        mean_sqnorm=mean_sqnorm,
         report=replace(
             pairs.info,
             solver=solver,

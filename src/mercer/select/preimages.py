@@ -108,8 +108,8 @@ def preimage(model, X, noise, *, methods=None, criterion="decibels", n_draws=3, 
     table, tried = {}, {}
     for name, settings, nearest in _candidates(methods, fitted):
         for prefix, (lift, coordinates) in ways.items():
-            m = fitted.subspace_.Z.shape[0]
-            back = [in_batches(nearest, lift, Y, near, m).X for Y, near in zip(coordinates, noisy, strict=True)]
+            shape = fitted.subspace_.Z.shape
+            back = [in_batches(nearest, lift, Y, near, shape).X for Y, near in zip(coordinates, noisy, strict=True)]
             table[prefix + name] = _score(back, clean)
             tried[prefix + name] = Compensated(settings) if prefix else settings
     sign = 1 if criterion == "mse" else -1
@@ -125,6 +125,11 @@ def _fitted(model, X, random_state):
     except NotFittedError:
         seen, clean = train_test_split(X, test_size=HELD_OUT, random_state=random_state)
         return clone(model).fit(seen), clean
+    if np.array_equal(X, model.anchors_):
+        raise ValueError(
+            "X are the rows that the model was fitted on, which every method brings back too well. "
+            "Give rows that it has not seen, or a model that is not fitted."
+        )
     return model, X
 
 

@@ -92,7 +92,8 @@ def _columns(first, lines, names, wanted, dialect, decimal):
     at = {name: i for i, name in enumerate(names)}
     index = [at[name] for name in wanted]
     parts: list[list] = [[] for _ in wanted]
-    numbers, wordy, most = [], set(), max(1, BLOCK // len(names))
+    wordy: set[int] = set()  # columns that were no numbers in an earlier block
+    numbers, most = [], max(1, BLOCK // len(names))
     while block := first or lines.take(most):
         begin, first = lines.count - len(block) + 1, []
         new = plain(block, index, len(names), dialect["delimiter"], wordy) if decimal == "." else None
