@@ -179,6 +179,49 @@ def task_value(task):
     return getattr(task, "value", task)
 
 
+def of_rows():
+    """Fitted estimators with the methods that take rows."""
+    X = np.random.default_rng(0).standard_normal((120, D))
+    y = (X[:, 0] > 0).astype(int)
+    kernel = RBF(0.2)
+    density = ("transform", "reconstruction_error", "score_samples", "mahalanobis", "denoise")
+    yield mercer.ProbabilisticKernelPCA(3, kernel=kernel, random_state=0).fit(X), density
+    yield mercer.SparseKernelPCA(3, kernel=kernel, n_anchors=20).fit(X), ("transform", "reconstruction_error")
+    mixture = mercer.KernelPCAMixture(2, kernel=kernel, n_init=2, random_state=0).fit(X)
+    yield mixture, ("predict", "predict_proba", "score_samples")
+    proba = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    yield mercer.KernelPCAClassifier(kernel=kernel).fit(X, y), proba
+    yield mercer.KernelPCAMonitor(random_state=0).fit(X), ("predict", "score_samples", "decision_function", "t2", "spe")
+
+
+METHODS = [(model, method) for model, methods in of_rows() for method in methods]
+
+
+@pytest.mark.parametrize("estimator, method", METHODS, ids=lambda v: v if isinstance(v, str) else type(v).__name__)
+def test_methods_of_rows_answer_lazily(X, estimator, method):
+    result = getattr(estimator, method)(chunked(X))
+    assert isinstance(result, da.Array)
+    assert result.chunks[0] == (250, 250, 100)
+    assert_allclose(result.compute(), getattr(estimator, method)(X), atol=1e-10)
+    assert result.dtype == getattr(estimator, method)(X[:1]).dtype
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        mercer.ProbabilisticKernelPCA(3, kernel=RBF("median"), solver=Landmarks(40), random_state=0),
+        mercer.SparseKernelPCA(3, kernel=RBF("median"), noise_variance=0.02, candidates=np.arange(0, N, 10)),
+        mercer.KernelPCAMonitor(model()),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_other_models_fit_the_same(X, estimator):
+    expected, fitted = mercer_clone(estimator).fit(X), mercer_clone(estimator).fit(chunked(X))
+    for method in ("score_samples", "reconstruction_error", "t2", "spe"):
+        if hasattr(expected, method):
+            assert_allclose(getattr(fitted, method)(X), getattr(expected, method)(X), rtol=1e-8, atol=1e-9)
+
+
 def test_on_a_cluster(X, cluster):
     expected = model().fit(X)
     for sizes in CHUNKS[1:3]:

@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimator_checks import OMITTED, test_checks_that_check_estimator_omits
 
 import mercer
 from mercer import KernelPCA, KernelPCAMonitor
@@ -20,12 +20,13 @@ from mercer.monitor import limits
 from mercer.monitor.calibration import _folds, held_out, t2_and_spe
 from mercer.rkhs.leave_one_out import leave_one_out
 
+OMITTED = ["check_dataframe_column_names_consistency", "check_inplace_ensure_writeable", "check_param_validation"]
 LIMITS = ["holdout", "loo", "f-chi2", "quantile"]
 MODELS = [
     KernelPCAMonitor(random_state=0),
     KernelPCAMonitor(KernelPCA(2, kernel=RBF(gamma="median")), alpha=0.1, random_state=0),
     KernelPCAMonitor(make_pipeline(StandardScaler(), KernelPCA(2)), limits="loo"),
-    KernelPCAMonitor(KernelPCA(2), limits="f-chi2"),
+    KernelPCAMonitor(KernelPCA(2), limits="f-chi2", alpha=0.3),
     KernelPCAMonitor(KernelPCA(1), limits="quantile"),
 ]
 
@@ -54,10 +55,10 @@ def test_checks_of_check_estimator(estimator, check):
 @pytest.mark.parametrize("name", OMITTED)
 @pytest.mark.parametrize("estimator", MODELS, ids=repr)
 def test_checks_that_are_omitted(estimator, name):
-    test_checks_that_check_estimator_omits(estimator, name)
-
-
-test_checks_that_check_estimator_omits.__test__ = False  # it is a helper here
+    check = getattr(estimator_checks, name, None)
+    if check is None:
+        pytest.skip(f"this scikit-learn has no {name}")
+    check(type(estimator).__name__, estimator)
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +165,7 @@ def test_classical_limits_hold_for_gaussian_rows():
     assert np.mean(monitor.predict(rng.normal(size=(20_000, 6)) * scale) == -1) == pytest.approx(0.05, abs=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:The kernel is too narrow for these data:UserWarning")
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.2), RBF(gamma=2.0), Polynomial(2), Linear()], ids=repr)
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("q", [1, 3, 7])
@@ -275,7 +277,7 @@ def test_a_frame_with_gaps_begins_anew(monitor):
     times[30:] += np.timedelta64(1, "h")
     frame = pd.DataFrame(X, index=pd.DatetimeIndex(times))
     with pytest.warns(UserWarning, match="1 gaps, the first before row 30"):
-        chart = monitor.chart(frame.to_numpy() if False else frame.set_axis(range(8), axis=1))
+        chart = monitor.chart(frame)
     apart = [monitor.chart(X[:30]), monitor.chart(X[30:])]
     np.testing.assert_allclose(chart.spe, np.concatenate([part.spe for part in apart]))
 
@@ -300,7 +302,7 @@ def test_contributions_sum_to_what_denoising_takes_away(X, X_new, kernel, of):
     from mercer.monitor.contributions import denoised
 
     difference = statistic(X_new) - statistic(denoised(monitor.estimator_.subspace_, X_new))
-    np.testing.assert_allclose(given.sum(axis=1), difference, rtol=1e-2, atol=1e-2 * np.abs(difference).max())
+    np.testing.assert_allclose(given.sum(axis=1), difference, rtol=1e-2, atol=1e-2 * np.abs(difference).max() + 1e-8)
 
 
 def test_contributions_of_the_linear_kernel_are_the_squared_residuals(X, X_new):

@@ -4,9 +4,10 @@ import warnings
 from contextlib import contextmanager
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
-from . import lazy
+from . import arrays, lazy
 
 ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix is no kernel matrix
 ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
@@ -34,13 +35,51 @@ def unchanged_on_error(estimator):
 
 
 def check_rows(estimator, X, kernel, *, fit=False):
-    """Return X as a finite float32 or float64 array, or CSR matrix where the kernel takes one."""
+    """Return X as a finite float32 or float64 array, or CSR matrix where the kernel takes one.
+
+    Arrays of other libraries stay where they are if scikit-learn dispatches them, and are turned into NumPy's if not.
+    """
     check_unmasked(X)
-    options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": DTYPES}
+    if dispatched(X):
+        check_portable(estimator, X, kernel)
+    options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
     X = validate_data(estimator, X, reset=fit, copy=fit and estimator._keeps_rows, **options)
     if kernel.nonnegative:
         check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
     return X
+
+
+def dispatched(X):
+    """Whether X is an array of another library than NumPy, and scikit-learn leaves it where it is."""
+    return arrays.elsewhere(X) and get_config()["array_api_dispatch"]
+
+
+def dtypes(X):
+    """The dtypes that rows may have; all others become the first."""
+    xp = arrays.namespace(X) if dispatched(X) else np
+    return [xp.float64, xp.float32]
+
+
+def check_portable(estimator, X, kernel):
+    """Refuse rows on a device where the estimator, or its kernel, works in NumPy's memory alone."""
+    where, way_out = arrays.library(X), "Give the rows as a NumPy array."
+    if not getattr(estimator, "_portable", False):
+        raise TypeError(f"{type(estimator).__name__} takes NumPy arrays, and these rows are of {where}. {way_out}")
+    if not kernel.portable:
+        raise TypeError(f"{kernel!r} takes NumPy arrays, and these rows are of {where}. {way_out} Or use another kernel.")
+    if not arrays.has_double(X):
+        raise TypeError(f"Variances and distances are summed in float64, which {where} does not have. {way_out}")
+
+
+def check_home(estimator, method, X, fitted):
+    """Refuse rows that do not live where those of ``fit`` did."""
+    if arrays.home(X) != arrays.home(fitted):
+        raise ValueError(
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and the same device as "
+            f"those passed to fit(), which were of {arrays.library(fitted)}: these are of {arrays.library(X)}. Move the "
+            "rows or the model (sklearn.utils._array_api.move_estimator_to), or fit again. Arrays of other libraries "
+            "than NumPy stay what they are under sklearn.set_config(array_api_dispatch=True), and become NumPy's else."
+        )
 
 
 def check_lazy_rows(estimator, X, kernel, sample_weight):
@@ -89,11 +128,12 @@ def check_weights(sample_weight, X):
     """Return the weights above zero (None where none are given), and the numbers of the rows that have one."""
     if sample_weight is None:
         return None, np.arange(X.shape[0])
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    counted = np.flatnonzero(weights)
-    if len(counted) == 0:
+    xp = arrays.namespace(X)
+    weights = _check_sample_weight(sample_weight, X, dtype=xp.float64, ensure_non_negative=True)
+    counted = xp.nonzero(weights)[0]
+    if counted.shape[0] == 0:
         raise ValueError("All sample weights are zero: at least one row must count.")
-    return weights[counted], counted
+    return arrays.rows(weights, counted), counted
 
 
 def check_gram(K):
@@ -114,9 +154,11 @@ def check_gram(K):
 
 def check_diagonal(diagonal, kernel):
     """Refuse a kernel that overflows on the data: |k(x, y)|² ≤ k(x, x) k(y, y), so that its diagonal tells."""
-    if not np.all(np.isfinite(diagonal)):
+    xp = arrays.namespace(diagonal)
+    finite = xp.isfinite(diagonal)
+    if not xp.all(finite):
         raise ValueError(
-            f"{kernel!r} overflows on these data: k(x, x) is not finite for row {np.argmin(np.isfinite(diagonal))}. "
+            f"{kernel!r} overflows on these data: k(x, x) is not finite for row {int(xp.argmin(1 * finite))}. "
             "Scale the columns, for example with StandardScaler, or lower gamma or degree."
         )
 
@@ -134,7 +176,7 @@ def check_all_components(n_components, n):
 
 def warn_of_spectrum(variances, total, n):
     """Warn of the two ends of a kernel's width, where components mean nothing."""
-    if len(variances) == 0:
+    if variances.shape[0] == 0:
         warnings.warn(
             "The data are constant in feature space: no component has any variance. Rows that are all equal, or "
             "a kernel that is far too wide (gamma near 0), give this.",

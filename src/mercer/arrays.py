@@ -97,6 +97,12 @@ def is_single(x):
     return x.dtype == namespace(x).float32
 
 
+def has_double(x):
+    """Whether the device of x knows float64."""
+    xp, device = home(x)
+    return xp is np or "float64" in xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
+
+
 def is_integer(x):
     """Whether x holds integers: row numbers."""
     return namespace(x).isdtype(x.dtype, "integral") if elsewhere(x) else np.issubdtype(x.dtype, np.integer)

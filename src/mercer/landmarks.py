@@ -11,7 +11,6 @@ from sklearn.cluster import MiniBatchKMeans
 from .arrays import (
     at_least,
     cast,
-    columns,
     copied,
     cumsum,
     diagonal,
@@ -186,10 +185,7 @@ CHOICES = {"rpcholesky": _by_rpcholesky, "uniform": _by_chance, "kmeans": _by_km
 
 @dataclass(frozen=True, eq=False)
 class LandmarkBasis:
-    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut where its rank ends, R = L⁻ᵀ on the rows that are kept.
-
-    On a device, where no library has a pivoted Cholesky, K_ZZ = QDQᵀ, R = QD^{−½} on all rows.
-    """
+    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut where its rank ends, R = L⁻ᵀ on the rows that are kept."""
 
     kernel: Any
     Z: Any
@@ -202,13 +198,9 @@ class LandmarkBasis:
     def of(cls, kernel, Z):
         """The basis on the landmarks Z; those that add nothing are dropped."""
         K = kernel(in_float64(Z), in_float64(Z))
-        if elsewhere(K):
-            return cls(kernel, Z, *_whitening(K), Z, np.arange(Z.shape[0]))
-        L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=len(K) * np.finfo(float).eps * K.max())
-        kept = order[:rank] - 1
-        L = np.tril(L[:rank, :rank])
-        R = scipy.linalg.solve_triangular(L, np.eye(rank), lower=True).T if rank else np.empty((0, 0))
-        return cls(kernel, Z[kept], R, float((L[0, 0] / L[-1, -1]) ** 2) if rank else 1.0, Z, kept)
+        L, kept = _pivoted(K)
+        R = inverse_of_lower(L).T if len(kept) else L
+        return cls(kernel, rows(Z, kept), R, float((L[0, 0] / L[-1, -1]) ** 2) if len(kept) else 1.0, Z, kept)
 
     @property
     def dtype(self):
@@ -224,7 +216,7 @@ class LandmarkBasis:
         Where K_ZZ is well conditioned they are sums over k(x, Z) that are turned by R once; else every tile is.
         """
         k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
-        m = self.R.shape[1 if turned else 0]
+        m = self.R.shape[0]
 
         def add(sums, x, w):
             x = in_float64(x)
@@ -250,17 +242,25 @@ def _ones(X):
     return full(X.shape[:1], 1.0, X) if elsewhere(X) else np.broadcast_to(1.0, X.shape[:1])
 
 
-def _whitening(K):
-    """R = QD^{−½} of K = QDQᵀ, cut where its rank ends, and the condition of what is left."""
-    values, Q = namespace(K).linalg.eigh(K)
-    kept = values > values.shape[0] * eps(K) * largest(values)
-    values, Q = values[kept], columns(Q, kept)
-    condition = float(values[-1] / values[0]) if values.shape[0] else 1.0
-    return Q / namespace(K).sqrt(values), condition
+def _pivoted(K):
+    """L and the pivots with K = LLᵀ on them: the largest of what is left is the next, until all is rounding."""
+    n, xp = K.shape[0], namespace(K)
+    tol = n * eps(K) * float(xp.max(K))
+    if not elsewhere(K):
+        L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=tol)
+        return np.tril(L[:rank, :rank]), order[:rank] - 1
+    L, left, pivots = xp.zeros_like(K), copied(diagonal(K)), []
+    while len(pivots) < n and float(left[i := int(xp.argmax(left))]) > tol:
+        k = len(pivots)
+        L[:, k] = (K[:, i] - L[:, :k] @ L[i, :k]) / xp.sqrt(left[i])
+        left -= L[:, k] ** 2
+        left[i] = 0
+        pivots.append(i)
+    return xp.tril(rows(L, pivots)[:, : len(pivots)]), np.array(pivots, int)
 
 
 def times_upper(K, R):
-    """K @ R for an upper triangular R: in four blocks of columns, five eighths of the work; any R on a device."""
+    """K @ R for an upper triangular R: in four blocks of columns, five eighths of the work; at once on a device."""
     if elsewhere(K):
         return K @ R
     out = np.empty((len(K), len(R)))

@@ -9,6 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
+from ..arrays import namespace, rows
+from ..eigen import Lanczos
 from ..gram import Dense
 from ..kernels import NAMES, Precomputed, as_kernel
 from ..landmarks import Landmarks
@@ -25,6 +27,7 @@ class KernelTransformer(
     """A model whose fitted state is a ``Subspace``; a subclass says how it is found (``_find``)."""
 
     _doc_link_module = "mercer"
+    _portable = False  # whether rows may be arrays of other libraries than NumPy, on their device
     kernel: Any
     center: Any
     preimage: Any
@@ -70,11 +73,12 @@ class KernelTransformer(
             _checks.check_gram(X)
             kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X[np.ix_(counted, counted)])
         else:
-            points, gram = X if len(counted) == X.shape[0] else X[counted], None
+            points, gram = X if counted.shape[0] == X.shape[0] else rows(X, counted), None
             kernel = kernel.bind(points, weights, center=self.center)
         _checks.check_diagonal(kernel.diag(points), kernel)
-        w = None if weights is None else weights / weights.sum()
-        self.n_rows_ = float(len(counted) if weights is None else weights.sum())
+        total = counted.shape[0] if weights is None else float(namespace(weights).sum(weights))
+        w = None if weights is None else weights / total
+        self.n_rows_ = float(total)
         self.subspace_ = self._find(kernel, points, gram, w, rng)
         if self._keeps_rows:
             _checks.warn_of_rows(points, kernel)
@@ -83,7 +87,7 @@ class KernelTransformer(
         self.kernel_ = kernel
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
         self.__dict__.pop("compression_", None)
-        return self._training_coordinates(w) if len(counted) == X.shape[0] else None
+        return self._training_coordinates(w) if counted.shape[0] == X.shape[0] else None
 
     def _fit_lazy(self, kernel, X, weights, rng):
         """Fit on a Dask array, which stays where it is."""
@@ -122,7 +126,7 @@ class KernelTransformer(
             The coordinates along the principal axes.
         """
         check_is_fitted(self)
-        X = self._rows(X)
+        X = self._rows(X, "transform")
         return self._finite(self._project(X), X)
 
     @rowwise
@@ -132,7 +136,7 @@ class KernelTransformer(
         Large values tell rows that are unlike the training data (Hoffmann 2007; Zhou eq. 13).
         """
         check_is_fitted(self)
-        X = self._rows(X)
+        X = self._rows(X, "reconstruction_error")
         return self._finite(self.subspace_.split(X)[1], X)
 
     def score(self, X, y=None):
@@ -141,7 +145,8 @@ class KernelTransformer(
         It serves to choose ``n_components`` at one kernel. It cannot choose the kernel: γ → 0 makes all rows equal in
         feature space, and always wins.
         """
-        error = float(computed(np.mean(self.reconstruction_error(X))))
+        error = self.reconstruction_error(X)
+        error = float(computed(namespace(error).mean(error)))
         return -error / self.total_variance_ if self.total_variance_ > 0 else -error
 
     def _project(self, X):
@@ -157,12 +162,15 @@ class KernelTransformer(
         """Whether the model keeps the rows, which the caller may change later, rather than a choice of them."""
         return not isinstance(self.solver, Landmarks) and self.solver != "landmarks"
 
-    def _rows(self, X):
-        return _checks.check_rows(self, X, self.kernel_)
+    def _rows(self, X, method="denoise"):
+        X = _checks.check_rows(self, X, self.kernel_)
+        _checks.check_home(self, method, X, self.subspace_.axes.B)
+        return X
 
     def _finite(self, values, X):
         """The values, or the word that the kernel overflows on these rows."""
-        if not np.all(np.isfinite(values)):
+        xp = namespace(values)
+        if not xp.all(xp.isfinite(values)):
             _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return values
 
@@ -183,7 +191,7 @@ class KernelTransformer(
     @property
     def n_components_(self):
         """The number of components found: at most the rank."""
-        return len(self.subspace_.variances)
+        return self.subspace_.variances.shape[0]
 
     @property
     def _n_features_out(self):
@@ -239,6 +247,8 @@ class KernelTransformer(
         if isinstance(self.kernel, str) and self.kernel not in NAMES:
             return tags  # fit will say so
         kernel = as_kernel(self.kernel)
+        stays = self.solver not in ("lanczos", "em") and not isinstance(self.solver, Lanczos)
+        tags.array_api_support = self._portable and kernel.portable and stays
         tags.input_tags.sparse = kernel.sparse
         tags.input_tags.pairwise = isinstance(kernel, Precomputed)
         tags.input_tags.positive_only = kernel.nonnegative

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _checks, eigen, kernels
 from ..gram import Dense
 from ..kernels import NAMES, Precomputed, as_kernel
+from ..lazy import rowwise
 from ..rkhs import FeatureGaussian
 from ..rkhs.discriminant import class_joint, class_subspaces, feature_gaussians, variance_within
 from .base import fitted_copy
@@ -212,6 +213,7 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return joint
 
+    @rowwise
     def decision_function(self, X):
         """Return the logarithms of the classes' joint densities, up to a constant of the row.
 
@@ -228,15 +230,18 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         joint = self._joint(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
+    @rowwise
     def predict(self, X):
         """Return the label of each row, by eq. 21, or by eq. 23 where the noise is 0: (n_samples,)."""
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
+    @rowwise
     def predict_log_proba(self, X):
         """Return the logarithms of ``predict_proba``: (n_samples, n_classes)."""
         return log_softmax(self._joint(X), axis=1)
 
+    @rowwise
     def predict_proba(self, X):
         """Return the posterior probabilities of the classes: (n_samples, n_classes).
 

@@ -2,11 +2,11 @@
 
 from numbers import Integral
 
-import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from .. import _checks, eigen, kernels, preimage
+from ..arrays import rows
 from ..landmarks import Landmarks
 from ..rkhs import landmark_subspace, primal, principal_subspace
 from .base import KernelTransformer
@@ -75,6 +75,7 @@ class KernelPCA(KernelTransformer):
     True
     """
 
+    _portable = True
     _parameter_constraints: dict = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -142,10 +143,10 @@ class KernelPCA(KernelTransformer):
             raise ValueError("A compressed model cannot learn more rows. Add them to the model it was made from.")
         if not hasattr(self, "subspace_") or self.subspace_.moments is None:
             return self.fit(X, sample_weight=sample_weight)
-        X = self._rows(X)
+        X = self._rows(X, "partial_fit")
         weights, counted = _checks.check_weights(sample_weight, X)
         seen = self.subspace_.moments
-        new = seen.basis.moments(X[counted], weights)
+        new = seen.basis.moments(rows(X, counted), weights)
         moments = seen.scaled(self.n_rows_ / seen.count) + new
         subspace = landmark_subspace(moments, self._q, self.center, self.subspace_.report.solver)
         self.subspace_, self.n_rows_ = self._cut(subspace), moments.count
@@ -161,5 +162,4 @@ class KernelPCA(KernelTransformer):
         """The first components that hold the share of variance asked for."""
         if self.n_components is None or self._q is not None:
             return subspace
-        held = np.cumsum(subspace.variances) / subspace.total_variance
-        return subspace[: int(np.searchsorted(held, self.n_components)) + 1]
+        return subspace[: subspace.holding(self.n_components)]

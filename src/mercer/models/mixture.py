@@ -16,6 +16,7 @@ from .. import _checks, kernels, preimage
 from ..eigen import Exact
 from ..kernels import NAMES, Precomputed, as_kernel
 from ..landmarks import Landmarks
+from ..lazy import rowwise
 from ..preimage import as_preimage
 from ..preimage.batches import batches
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
@@ -268,6 +269,7 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
             _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return logs, X
 
+    @rowwise
     def predict(self, X):
         """Return the likeliest cluster of each row.
 
@@ -283,6 +285,7 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
         """
         return self._logs(X)[0].argmax(axis=1)
 
+    @rowwise
     def predict_proba(self, X):
         """Return the responsibilities p(cluster | row) of eq. 17.
 
@@ -299,6 +302,7 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
         logs, X = self._logs(X)
         return posterior(logs)[0].astype(X.dtype)
 
+    @rowwise
     def score_samples(self, X):
         """Return the logarithm of the density at each row, log Σᵢ mᵢ exp(−½L̂ᵢ(x)).
 

@@ -11,8 +11,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks, eigen, kernels, preimage
+from ..arrays import elsewhere, library, namespace
+from ..lazy import rowwise
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, FeatureGaussian, noise_variance, primal, principal_subspace
+from ..rkhs.gaussian import above
 from ..tiles import row_tiles
 from .base import KernelTransformer
 
@@ -94,6 +97,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
     True
     """
 
+    _portable = True
     _parameter_constraints: dict = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -136,6 +140,11 @@ class ProbabilisticKernelPCA(KernelTransformer):
     def _find(self, kernel, X, gram, weights, rng):
         self._check_size(kernel, X)
         solver, q = self._resolved_solver(), None if self._needs_all else self.n_components
+        if isinstance(solver, EM) and elsewhere(X):
+            raise ValueError(
+                f"solver='em' works on NumPy arrays, and these rows are of {library(X)}. Use another solver, which finds "
+                "the same components in less time, or give the rows as a NumPy array."
+            )
         subspace = principal_subspace(
             kernel, X, q, gram=gram, weights=weights, center=self.center, solver=solver, rng=rng
         )
@@ -144,7 +153,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         self._tell_iterations(solver, subspace)
         q = self._wanted(subspace)
         self.noise_variance_ = self._noise(subspace, q)
-        if len(subspace.variances):
+        if subspace.variances.shape[0]:
             self._warn_of_noise(subspace.variances[:q], self.noise_variance_)
         return FeatureGaussian.of(subspace[:q], self.noise_variance_).subspace
 
@@ -185,7 +194,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
             return
         self.log_likelihoods_ = np.array(solver.log_likelihoods)
         self.n_iter_ = max(len(self.log_likelihoods_) - 1, 1)
-        if len(subspace.variances) and self.n_iter_ == self.max_iter and (report.note or report.residual > self.tol):
+        if subspace.variances.shape[0] and self.n_iter_ == self.max_iter and (report.note or report.residual > self.tol):
             warnings.warn(
                 f"solver='em' has not converged in max_iter={self.max_iter} iterations"
                 f"{' (' + report.note + ')' if report.note else ''}. Raise max_iter or tol, or use another solver, "
@@ -197,38 +206,38 @@ class ProbabilisticKernelPCA(KernelTransformer):
     def _wanted(self, subspace):
         """The number of components asked for, before those within the noise are left out."""
         if isinstance(self.n_components, Integral):
-            return min(self.n_components, len(subspace.variances))
+            return min(self.n_components, subspace.variances.shape[0])
         if self.n_components is None and not isinstance(self.noise_variance, str):
-            return int(np.sum(subspace.variances > self.noise_variance))
+            return above(subspace.variances, self.noise_variance)
         return subspace.holding(SHARE if self.n_components is None else self.n_components)
 
     def _noise(self, subspace, q):
         if not isinstance(self.noise_variance, str):
             return float(self.noise_variance)
-        dimensions = self.n_rows_ if self.noise_variance == "mle" else len(subspace.variances)
+        dimensions = self.n_rows_ if self.noise_variance == "mle" else subspace.variances.shape[0]
         return noise_variance(subspace, q, dimensions)
 
     def _warn_of_noise(self, lam, rho):
         """Warn of noise that is all or nothing, of components within it, and of those that hardly rise above it."""
-        above = int(np.sum(lam > rho))
+        q, heard = lam.shape[0], above(lam, rho)
         if rho == 0 and self.noise_variance != 0:
             message = (
                 "The components hold all variance: the noise variance is 0, and densities are their limits. Use fewer "
                 "components, or give noise_variance a number."
             )
-        elif above == 0:
+        elif heard == 0:
             message = (
                 f"The noise variance {rho:.3g} is not below the largest variance in feature space: no component is "
                 "left. Lower noise_variance; explained_variance_ of KernelPCA tells what variances there are."
             )
-        elif above < len(lam):
+        elif heard < q:
             message = (
-                f"{len(lam) - above} of {len(lam)} components have no more variance than the noise, {rho:.3g}, and are "
+                f"{q - heard} of {q} components have no more variance than the noise, {rho:.3g}, and are "
                 "left out. Lower n_components or noise_variance."
             )
         elif self.n_components is not None and lam[-1] < FLAT * rho:
             message = (
-                f"The last component has hardly more variance ({lam[-1]:.3g}) than the noise ({rho:.3g}): the spectrum "
+                f"The last component has hardly more variance ({float(lam[-1]):.3g}) than the noise ({rho:.3g}): the spectrum "
                 "is flat there, and its direction is arbitrary. Lower n_components."
             )
         else:
@@ -248,6 +257,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         """Var[h | x] = ρ/λ: the part of each latent variable that no row tells."""
         return self.density_.posterior_variance
 
+    @rowwise
     def transform(self, X):
         """Return the posterior mean of the latent variables, E[h | x] = (1 − ρ/λ)^½ λ^{−½} y.
 
@@ -284,6 +294,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         """Return E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H, as an ``Expansion`` on the anchors."""
         return self.density_.features(self._latent(H))
 
+    @rowwise
     def mahalanobis(self, X):
         """Return (φ(x) − φ̄)ᵀΣ⁻¹(φ(x) − φ̄) = Σ y²/λ + r²/ρ of each row (Zhou eq. 12): (n_samples,)."""
         check_is_fitted(self)
@@ -292,9 +303,10 @@ class ProbabilisticKernelPCA(KernelTransformer):
                 "At noise_variance_ = 0 the Mahalanobis distance is infinite. Its limit, ρL → r², is "
                 "reconstruction_error; for a finite one, give noise_variance a number above 0."
             )
-        X = self._rows(X)
+        X = self._rows(X, "mahalanobis")
         return self._finite(self.density_.mahalanobis(X), X)
 
+    @rowwise
     def score_samples(self, X):
         """Return −½L̂ of each row (Zhou eq. 16), its log density in feature space up to a constant: (n_samples,).
 
@@ -303,13 +315,14 @@ class ProbabilisticKernelPCA(KernelTransformer):
         to when it is multiplied by ρ, and nothing but rows of one model may be compared.
         """
         check_is_fitted(self)
-        X = self._rows(X)
+        X = self._rows(X, "score_samples")
         energy = self._finite(self.density_.energy(X), X)
         return -energy if self.noise_variance_ == 0 else -energy / 2
 
     def score(self, X, y=None):
         """Return the mean of ``score_samples``: comparable at one kernel and one ``noise_variance``, a number."""
-        return float(np.mean(self.score_samples(X)))
+        scores = self.score_samples(X)
+        return float(namespace(scores).mean(scores))
 
     def score_path(self, X):
         """Return ``score`` for the first 0, 1, …, n_components_ axes at the same ρ: (n_components_ + 1,).
@@ -320,8 +333,9 @@ class ProbabilisticKernelPCA(KernelTransformer):
         check_is_fitted(self)
         if self.noise_variance_ == 0:
             raise ValueError("Likelihoods are compared at one ρ above 0, and noise_variance_ is 0. Give it a number.")
-        X = self._rows(X)
-        return -np.mean(self._finite(self.density_.energies(X), X), axis=0) / 2
+        X = self._rows(X, "score_path")
+        energies = self._finite(self.density_.energies(X), X)
+        return -namespace(energies).mean(energies, axis=0) / 2
 
     def sample(self, n_samples=1):
         """Draw rows: pre-images of vectors that are drawn from the density.
@@ -392,7 +406,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
 
     def _latent(self, H):
         check_is_fitted(self)
-        H = check_array(H, dtype=_checks.DTYPES, input_name="H", ensure_min_features=0)
+        H = check_array(H, dtype=_checks.dtypes(H), input_name="H", ensure_min_features=0)
+        _checks.check_home(self, "features", H, self.subspace_.axes.B)
         if H.shape[1] != self.n_components_:
             raise ValueError(f"H has {H.shape[1]} columns, and this model has {self.n_components_} latent variables.")
         return H

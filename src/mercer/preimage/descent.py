@@ -14,7 +14,7 @@ def descend(objective, X, length, *, max_iter, tol, lower=-np.inf, upper=np.inf)
     """Lower every row's own objective, within a box; return the points and how many iterations each took.
 
     ``objective(rows, X)`` gives the values (p,) and gradients (p, d) of those rows at X; ``length`` is the scale of the
-    points. A row ends where its gradient, in units of ``length``, is below ``tol``, or where an iteration gains nothing.
+    points. A row ends where its gradient, in units of ``length``, is below ``tol``, or an iteration gains nothing.
     """
     X, n_iter, rows = np.clip(X, lower, upper), np.zeros(len(X), int), np.arange(len(X))
     f, g = objective(rows, X)

@@ -51,28 +51,27 @@ def points(seed=SEED):
 
 def measured(name, model, X):
     """Variance, order along the parabola, and what comes back from the components up to each."""
-    Y = model.transform(X)
-    return [
-        {
-            "kernel": name,
-            "component": j + 1,
-            "eigenvalue": float(model.explained_variance_[j]),
-            "share": float(model.explained_variance_ratio_[j]),
-            "rank correlation with x": float(abs(spearmanr(X[:, 0], Y[:, j])[0])),
-            "turns": turns(X[:, 0], Y[:, j]),
-            "RMS error of points": float(np.sqrt(np.mean(np.sum((back(name, j + 1, X) - X) ** 2, axis=1)))),
-        }
-        for j in range(model.n_components_)
-    ]
+    Y, rows = model.transform(X), []
+    for j in range(model.n_components_):
+        returned = back(name, j + 1, X)
+        rows.append(
+            {
+                "kernel": name,
+                "component": j + 1,
+                "eigenvalue": float(model.explained_variance_[j]),
+                "share": float(model.explained_variance_ratio_[j]),
+                "rank correlation with x": float(abs(spearmanr(X[:, 0], Y[:, j])[0])),
+                "RMS error of points": float(np.sqrt(np.mean(np.sum((returned - X) ** 2, axis=1)))),
+                "thickness": thickness(returned),
+            }
+        )
+    return rows
 
 
-def turns(x, y, degree=12):
-    """How often a component turns round along the parabola, of a smooth curve through it."""
-    curve = np.polynomial.Polynomial.fit(x, y, degree)
-    at = np.linspace(*np.quantile(x, [0.02, 0.98]), 400)  # without the ends, where the curve runs wild
-    steps = np.diff(curve(at))
-    big = np.abs(steps) > 0.02 * np.abs(steps).max()  # a flat piece is no turn
-    return int(np.sum(np.diff(np.sign(steps[big])) != 0))
+def thickness(X):
+    """How far points lie off a smooth curve: the root of the mean squared residual of a quartic in x."""
+    x, y = X.T
+    return float(np.sqrt(np.mean((np.polynomial.Polynomial.fit(x, y, 4)(x) - y) ** 2)))
 
 
 def back(name, q, X):
@@ -115,25 +114,23 @@ def text(rows):
     table_of = {(r["kernel"], r["component"]): r for r in rows}
     lines = [[j, *(cell(table_of.get((name, j))) for name in KERNELS)] for j in range(1, COMPONENTS + 1)]
     errors = {name: [r["RMS error of points"] for r in rows if r["kernel"] == name] for name in KERNELS}
-    rbf = [r["turns"] for r in rows if r["kernel"] == "RBF"]
-    along = next((j for j, n in enumerate(rbf) if n != j), len(rbf))
+    thick = {name: table_of[name, 2]["thickness"] for name in KERNELS}
+    last = table_of["polynomial", 5]
     notes = (
-        f"""The first component orders the points along the parabola with every kernel (rank correlation with x:
-        {', '.join(f"{name} {table_of[name, 1]['rank correlation with x']:.3f}" for name in KERNELS)}).""",
-        f"""To linear PCA the parabola has two dimensions. The first {along} RBF components are waves along it: they turn
-        round {', '.join(str(n) for n in rbf[:along])} times. The others look across, too.""",
-        f"""One component brings the points back to a line with linear PCA ({errors['linear'][0]:.2f} off, root of the
-        mean squared distance). {least(errors)}""",
+        f"""To linear PCA the parabola has two dimensions ({table_of['linear', 1]['share']:.0%} and
+        {table_of['linear', 2]['share']:.0%} of the variance), though it is one curve. One component brings the points
+        back to a straight line, {errors['linear'][0]:.2f} off (root of the mean squared distance), and two bring back
+        everything, noise included.""",
+        f"""From two RBF components they come back to a curve: {thick['RBF']:.3f} thick, where the points themselves are
+        {thick['linear']:.3f} thick (residuals of a quartic; the noise drawn has {NOISE}).""",
+        f"""The last polynomial component, with {last['share']:.1%} of the variance, is nearly the same along the parabola and
+        changes across it: small eigenvalues say what the data have in common.""",
+        f"""The first component orders the points along the parabola: rank correlation with x
+        {', '.join(f"{table_of[name, 1]['rank correlation with x']:.3f} ({name})" for name in KERNELS)}. With this width the
+        RBF's bends back at both ends.""",
     )
     return ABOUT, table(["component", *(f"{name}: share, error" for name in KERNELS)], lines), listed(*notes)
 
 
 def cell(row):
     return "–" if row is None else f"{row['share']:.1%}, {row['RMS error of points']:.3f}"
-
-
-def least(errors):
-    """Which of the kernels comes back best from as many components as linear PCA has."""
-    return " ".join(
-        f"From {q}: " + ", ".join(f"{name} {values[q - 1]:.2f}" for name, values in errors.items()) + "." for q in (1, 2)
-    )

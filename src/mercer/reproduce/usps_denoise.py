@@ -1,13 +1,16 @@
 """The slides' figure of denoised USPS digits: two kinds of noise, linear and kernel PCA, 1 to 256 components."""
 
+from copy import copy
+from functools import cached_property
+
 import numpy as np
 from sklearn.decomposition import PCA
 
 from .. import plots
 from ..datasets import load
 from ..kernels import RBF
-from ..preimage import Distances, FixedPoint, Smoother, in_batches, projection
-from ..rkhs import principal_subspace
+from ..models.kernel_pca import KernelPCA
+from ..preimage import Compensated, Distances, FixedPoint, Smoother
 from .output import Output, listed, table
 
 NAME = "usps-denoise"
@@ -90,26 +93,22 @@ class Cleaners(dict):
             self[LINEAR, q] = lambda q=q: self.linear(q)
         for name, method in METHODS.items():
             for q in COMPONENTS:
-                self[f"kernel PCA, {name}", q] = lambda m=method, q=q: self.kernel(m, q, False)
-                self[f"kernel PCA, {name}, {COMPENSATED}", q] = lambda m=method, q=q: self.kernel(m, q, True)
+                self[f"kernel PCA, {name}", q] = lambda m=method, q=q: self.kernel(m, q)
+                self[f"kernel PCA, {name}, {COMPENSATED}", q] = lambda m=Compensated(method), q=q: self.kernel(m, q)
 
     def linear(self, q):
         pca = PCA(q).fit(self.train)
         return lambda X: pca.inverse_transform(pca.transform(X))
 
-    def kernel(self, method, q, compensated):
-        subspace = self.subspace[:q]
-        nearest, m = method.bind(subspace), len(self.train)
-        project = projection(subspace) if compensated else subspace.project
-        return lambda X: in_batches(nearest, subspace.lift, project(X), X, m).X
+    def kernel(self, method, q):
+        model = copy(self.largest).set_params(preimage=method)
+        model.subspace_ = self.largest.subspace_[:q]
+        return model.denoise
 
-    @property
-    def subspace(self):
-        """The largest subspace, whose first axes are the smaller ones."""
-        if not hasattr(self, "_subspace"):
-            rng = np.random.default_rng(SEED)
-            self._subspace = principal_subspace(KERNEL, self.train, max(COMPONENTS), rng=rng)
-        return self._subspace
+    @cached_property
+    def largest(self):
+        """The model whose first axes are those of the smaller ones."""
+        return KernelPCA(max(COMPONENTS), kernel=KERNEL, random_state=SEED).fit(self.train)
 
 
 def psnr(X, clean):

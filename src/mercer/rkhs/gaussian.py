@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,7 @@ class FeatureGaussian:
     @classmethod
     def of(cls, subspace, rho):
         """The density whose noise is ρ: axes along which there is no more than noise are left out."""
-        above = subspace.variances > rho
-        return cls(subspace[: int(namespace(above).sum(above))], float(rho))
+        return cls(subspace[: above(subspace.variances, rho)], float(rho))
 
     @property
     def _lam(self):
@@ -93,7 +93,7 @@ class FeatureGaussian:
         if self.rho == 0:
             return mean
         basis = self._basis
-        noise = self.rho**0.5 * placed(rng.standard_normal((H.shape[0], basis.R.shape[1])), self._lam)
+        noise = sqrt(self.rho) * placed(rng.standard_normal((H.shape[0], basis.R.shape[1])), self._lam)
         along = xp.sum(noise * basis.coordinates(H * xp.sqrt(self._lam - self.rho)), axis=1)
         squares = mean.squares + 2 * along + xp.sum(noise**2, axis=1)
         return replace(mean, B=basis.added(mean.B, noise), squares=squares)
@@ -149,6 +149,11 @@ class _Basis:
     def coordinates(self, Y):
         """The coordinates of φ̄ + Uy in the basis: (n, rank)."""
         return self.mean + Y @ self.axes.T
+
+
+def above(lam, rho):
+    """How many of the variances are above the noise."""
+    return int(namespace(lam).sum(lam > rho))
 
 
 def noise_variance(subspace, q, dimensions):

@@ -14,7 +14,7 @@ from ..preimage import METHODS, Compensated, Learned, as_preimage, in_batches, p
 
 HELD_OUT = 0.25  # share of the rows that judge, where the model is not fitted yet
 # settings of Learned beside its default: rows that lie on a curve ask for a narrow kernel, clean ones for a small alpha
-RIDGES = [(1e-6, 3.0), (1e-2, 3.0), (1.0, 3.0), (1e-4, 1.0), (0.1, 1.0), (1.0, 1.0), (1e-2, 0.3), (1e-4, 0.05)]
+RIDGES = {0.05: (1e-6, 1e-4), 0.3: (1e-2,), 1.0: (1e-4, 1e-1, 1.0), 3.0: (1e-6, 1e-2, 1.0)}  # gamma ↦ alphas
 PERFECT = 1e-10  # of the variance: an error below it counts as this, 100 dB
 
 
@@ -160,7 +160,9 @@ def _candidates(methods, fitted):
 
 def _default():
     return {name: name for name in METHODS} | {
-        f"learned, alpha={alpha:g}, gamma={gamma:g}": Learned(alpha, gamma) for alpha, gamma in RIDGES
+        f"learned, alpha={alpha:g}, gamma={gamma:g}": Learned(alpha, gamma)
+        for gamma, alphas in RIDGES.items()
+        for alpha in alphas
     }
 
 
