@@ -20,13 +20,18 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sklearn.gaussian_process.kernels as gp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import dropin, eigen, kernels, preimage
 from mercer.io import CLASSES, FORMAT, TRUSTED_TYPES, ModelFileError, Unstorable, archive, npy
+from mercer.io.decode import decode
+from mercer.io.encode import encode
 from mercer.io.registry import class_of, name_of
 from mercer.kernels import RBF, Linear, Normalized, OnColumns, Polynomial
 from mercer.landmarks import Landmarks
@@ -73,6 +78,7 @@ MODELS = [
     mercer.KernelPCAMixture(2, 2, kernel=G, random_state=0),
     mercer.KernelPCAClassifier(kernel=G),
     mercer.KernelPCAClassifier(kernel=G, shrinkage=0.1),
+    mercer.KernelPCAClassifierCV([G], cv=StratifiedKFold(2, shuffle=True, random_state=0)),
     mercer.KernelPCAClassifier(mercer.KernelPCAMixture(2, 2, kernel=G, random_state=0), kernel=G),
     mercer.KernelPCAImputer(2, kernel=G, n_starts=1, random_state=0),
     mercer.KernelPCAMonitor(random_state=0),
@@ -159,7 +165,7 @@ def test_skops_keeps_a_model_too(model, rows):
 def test_other_kinds_of_rows(rows, tmp_path):
     X = rows[0]
     K = RBF(0.3)(X, X)
-    for model, given in [
+    for model, data in [
         (mercer.KernelPCA(2, kernel="precomputed"), K),
         (mercer.KernelPCA(2, kernel=kernels.Precomputed(diag=1.0)), K),
         (mercer.KernelPCA(2), scipy.sparse.csr_matrix(np.maximum(X, 0))),
@@ -169,15 +175,15 @@ def test_other_kinds_of_rows(rows, tmp_path):
         (mercer.KernelPCA(2), np.asfortranarray(X)),
         (mercer.KernelPCA(), np.ones((5, 2))),
     ]:
-        if given.shape == (5, 2):
+        if data.shape == (5, 2):
             with pytest.warns(UserWarning, match="constant"):
-                model.fit(given)
+                model.fit(data)
         else:
-            model.fit(given)
+            model.fit(data)
         mercer.save(model, tmp_path / "m")
         back = mercer.load(tmp_path / "m")
-        assert_same(model.transform(given), back.transform(given))
-        assert_same(model.reconstruction_error(given), back.reconstruction_error(given))
+        assert_same(model.transform(data), back.transform(data))
+        assert_same(model.reconstruction_error(data), back.reconstruction_error(data))
 
 
 def test_a_compressed_model_and_an_unfitted_one(rows, tmp_path):
@@ -586,6 +592,42 @@ def test_hostile_files_get_one_clear_error_and_no_memory(sound, tmp_path):
         assert len(text) < 400
     assert not mark.exists()
     assert grown < 200 * 1024  # kilobytes, for all of them
+
+
+def test_bytes_at_random_under_a_right_digest_give_the_same_error_or_a_model(tmp_path):
+    rng = np.random.default_rng(0)
+    files = [path.read_bytes() for path in sorted(DATA.glob("*.mercer"))]
+    path, seen = tmp_path / "m", set()
+    for i in range(400):
+        data = bytearray(files[i % len(files)])
+        directory = data.index(b"PK\1\2")
+        for start, end in [(0, 1500), (directory, len(data) - 85), (0, directory)]:
+            data[rng.integers(start, end)] = rng.integers(256)
+        path.write_bytes(seal_again(bytes(data)))
+        try:
+            seen.add(type(mercer.io.read(path).model))
+        except ModelFileError:
+            seen.add(ModelFileError)
+    assert ModelFileError in seen
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(values)
+def test_values_of_all_kinds_come_back(value):
+    kept = {}
+
+    def store(array):
+        kept[str(len(kept))] = array
+        return str(len(kept) - 1)
+
+    assert_same(decode(json.loads(json.dumps(encode(value, store, "x"))), kept), value)
 
 
 def test_arrays_of_all_plain_kinds_come_back(tmp_path):

@@ -395,7 +395,7 @@ def test_models_that_cannot_be_watched_are_refused(tanks):
     with pytest.raises(ValueError, match="StandardScaler is none"):
         KernelPCAMonitor(StandardScaler()).fit(tanks)
     with pytest.raises(ValueError, match="precomputed"):
-        KernelPCAMonitor(KernelPCA(2, kernel="precomputed")).fit(np.eye(10))
+        KernelPCAMonitor(KernelPCA(2, kernel="precomputed")).fit(tanks[:10] @ tanks[:10].T)
     with pytest.raises(ValueError, match="limits='loo' needs a KernelPCA"):
         KernelPCAMonitor(mercer.ProbabilisticKernelPCA(2), limits="loo").fit(tanks[:50])
 

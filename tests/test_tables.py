@@ -1,5 +1,6 @@
 """Tables are read strictly and written exactly; what a recipe has learned it does to every table."""
 
+import csv
 import io
 
 import numpy as np
@@ -176,6 +177,31 @@ def test_names_are_chosen_and_checked():
     with pytest.raises(TableError, match=f"100000 columns.*{MOST_COLUMNS}.*--columns"):
         choose(wide, "t")
     assert len(choose(wide, "t", ["c5"])) == 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='ab,;"\n\r\t 1.-_é\0') | st.binary(), st.sampled_from([1, 2**19]))
+def test_any_bytes_are_a_table_or_one_clear_line(data, block):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "BLOCK", block)
+        try:
+            table = parsed(data if isinstance(data, bytes) else data.encode())
+        except TableError as error:
+            assert "\n" not in str(error)
+        else:
+            assert len({len(column) for column in table.columns.values()}) == 1
+            assert len(table.lines) == len(table) > 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.text("ab ,\"\n'1é"), st.text("cd\r\n;")), min_size=1))
+def test_words_are_those_of_the_csv_module(rows):
+    """Two columns of words that mean nothing else, written and read."""
+    rows = [(f"<{a}>", f"<{b}>") for a, b in rows]
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerows([("left", "right"), *rows])
+    table = parsed(stream.getvalue().encode())
+    assert list(zip(table.columns["left"], table.columns["right"], strict=True)) == rows
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -192,7 +192,7 @@ def warn_of_spectrum(variances, total, n):
 
 def warn_of_width(kernel, X, total):
     """Warn of a stationary kernel so wide that all rows are one in feature space, to the digits that anybody sees."""
-    if kernel.stationary and 0 < total < SAME * float(kernel.diag(X[:1])[0]):
+    if kernel.stationary and 0 < total < SAME * float(kernel.diag(X[:1, :])[0]):
         warnings.warn(
             f"The kernel is too wide for these data: K ≈ 11ᵀ, its entries differ by about {total:.0e}, and kernel PCA "
             "is linear PCA with fewer digits. Use a larger gamma, for example gamma='median', or kernel='linear'.",

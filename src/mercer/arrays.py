@@ -167,6 +167,16 @@ def largest(x, least=0.0):
     return least if most <= least else most  # NaN where there is one
 
 
+def count(mask):
+    """How many entries are true."""
+    return int(namespace(mask).count_nonzero(mask))
+
+
+def product(A, B):
+    """A @ B of two dtypes, in the wider one."""
+    return namespace(A).matmul(A, B)
+
+
 def cumsum(x, axis=0):
     """Sums of the first 1, 2, … entries along an axis."""
     return namespace(x).cumulative_sum(x, axis=axis) if elsewhere(x) else np.cumsum(x, axis=axis)

@@ -1,6 +1,8 @@
 """Data to try things on: toys drawn from a seed, and the real sets of the papers, which are never part of the package.
 
-Real sets are ``.npz`` files of the folder that the environment variable ``MERCER_DATA`` names.
+Real sets are ``.npz`` files of the folder that the environment variable ``MERCER_DATA`` names. USPS, MNIST, Pima and
+the IDA benchmarks are fetched from their public sources where they are not there, checked against their sha256, and
+kept in that folder, or in ``~/.cache/mercer``.
 """
 
 import os
@@ -26,17 +28,42 @@ def load(name):
     arrays : dict of str to ndarray
         What the file holds: ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
     """
-    with np.load(find(name), allow_pickle=False) as arrays:
+    with np.load(_found(name), allow_pickle=False) as arrays:
         return {key: arrays[key] for key in arrays.files}
 
 
+def _found(name):
+    """The file of a real data set, fetched where it is not there yet."""
+    try:
+        return find(name)
+    except FileNotFoundError as missing:
+        from .fetching import fetch
+
+        try:
+            return fetch(name, next(folder for folder in _folders() if _writable(folder)))
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{missing} {error}") from None
+
+
 def find(name):
-    """The file of a real data set; an error says how to get it where there is none."""
-    folder = os.environ.get(FOLDER)
-    if folder and (path := Path(folder) / f"{name}.npz").is_file():
-        return path
-    where = f"the folder {folder!r} has no {name}.npz" if folder else f"{FOLDER} is not set"
+    """The file of a real data set that is here; an error says how to get it where there is none."""
+    for folder in _folders():
+        if (path := folder / f"{name}.npz").is_file():
+            return path
+    given = os.environ.get(FOLDER)
+    where = f"the folder {given!r} has no {name}.npz" if given else f"{FOLDER} is not set"
     raise FileNotFoundError(f"There is no data set {name!r}: {where}. Set {FOLDER} to a folder that holds {name}.npz.")
+
+
+def _folders():
+    """Where data sets are looked for; the first one that can be written to is where they are kept."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mercer"
+    given = os.environ.get(FOLDER)
+    return [Path(given), cache] if given else [cache]
+
+
+def _writable(folder):
+    return not folder.exists() or os.access(folder, os.W_OK)
 
 
 def three_clusters(random_state=0, *, n=30, spread=0.1):

@@ -109,8 +109,8 @@ class Factor:
 
     def leading(self, width, rng):
         """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
-        xp = namespace(self.F)
-        basis = xp.linalg.qr(self._times(self.W[:, :width] / xp.sqrt(self.S[:width])))[0]
+        xp, known = namespace(self.F), min(width, self.S.shape[0])
+        basis = xp.linalg.qr(self._times(self.W[:, :known] / xp.sqrt(self.S[:known])))[0]
         missing = placed(rng.standard_normal((basis.shape[0], width - basis.shape[1])), basis, basis.dtype)
         return side_by_side(basis, orthonormal(missing, basis))
 

@@ -16,6 +16,7 @@ from .arrays import (
     at_least,
     cast,
     columns,
+    count,
     double,
     elsewhere,
     eps,
@@ -93,7 +94,7 @@ def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
     ritz = _guarded(solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0))
     xp = namespace(ritz.values)
     rounding = _rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)
-    order = xp.flip(xp.argsort(ritz.values))[:q]
+    order = xp.flip(xp.argsort(ritz.values))[: min(q, ritz.values.shape[0])]
     in_order = rows(ritz.values, order)
     kept = order[in_order > rounding]
     values, vectors = rows(ritz.values, kept), columns(ritz.vectors, kept)
@@ -169,7 +170,7 @@ def _guarded(solver, A, q, rng):
             ritz = solver(A, q, rng)
         few = A.shape[0] <= 2 * SMALL and isinstance(solver, Davidson)  # so few that LAPACK can take over at once
         small = ritz.residuals < (max(solver.tol, LAST_DIGITS) if few else LOST)  # which no NaN is
-        found = int(namespace(small).sum(small))
+        found = count(small)
         if isinstance(solver, Exact | Randomized) or found >= q:
             return ritz
         cause = f"{type(solver).__name__} converged for {found} of {q} pairs"

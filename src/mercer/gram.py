@@ -24,6 +24,7 @@ from .arrays import (
     is_single,
     namespace,
     placed,
+    product,
     rows,
     side_by_side,
     single,
@@ -221,11 +222,11 @@ class Covariance:
     def J(self, V):
         """J V."""
         U = self.root * V
-        return U - self._S @ (self.G.T @ U) if self.centred else U
+        return U - product(self._S, product(self.G.T, U)) if self.centred else U
 
     def Jt(self, M):
         """Jᵀ M."""
-        return self.root * (M - self.G @ (self._S.T @ M) if self.centred else M)
+        return self.root * (M - product(self.G, product(self._S.T, M)) if self.centred else M)
 
     def __matmul__(self, V):
         JV = self.J(_as(V, self.dtype))

@@ -59,8 +59,8 @@ def rpcholesky(A, rank, rng, weights=None, tol=None):
         drawn = _drawn(left * w / (left @ w), rng)
         H = double(A.block(drawn)) - double(rows(F[:, :k], drawn)) @ double(rows(F[:, :k], drawn)).T
         accepted, L = _rejection_cholesky(H, rows(left, drawn), rng, floor)
-        accepted, L = accepted[: F.shape[1] - k], L[: F.shape[1] - k, : F.shape[1] - k]
-        new = drawn[accepted]
+        accepted = accepted[: F.shape[1] - k]
+        new, L = drawn[accepted], L[: len(accepted), : len(accepted)]
         F[:, k : k + len(new)] = _eliminated(A.columns(new), F[:, :k], rows(F[:, :k], new), L)
         left -= sqnorms(F[:, k : k + len(new)], xp.float64)
         for i in new.tolist():

@@ -35,8 +35,9 @@ def rayleigh_ritz(basis, images, q, passes, S=None):
     """
     S = projection(basis, images) if S is None else S
     values, W = namespace(S).linalg.eigh((S + S.T) / 2)
-    W = cast(W[:, -q:], basis.dtype)
-    return Ritz(values[-q:], basis @ W, images @ W, passes)
+    first = max(values.shape[0] - q, 0)
+    W = cast(W[:, first:], basis.dtype)
+    return Ritz(values[first:], basis @ W, images @ W, passes)
 
 
 def projection(basis, images):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,11 +170,26 @@ def report(model: str, data: Source, output: str, force: bool) -> None:
 @click.option("--quick", is_flag=True, help="Smaller, in a minute or so.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="The folder.")
 def reproduce(what: str, quick: bool, output: Path) -> None:
-    """Make the papers' figures and tables again."""
-    run = getattr(import_module("mercer.reproduce"), "run", None)
-    if run is None:
-        raise BadInput("mercer reproduce is not part of this version.")
-    run(what, output, quick=quick)
+    """Make the papers' figures and tables again.
+
+    WHAT is all, or one of prml-12.17, tipping-1-3, tipping-4, zhou-1-2, zhou-table1, deplaen-3, deplaen-4, usps-table,
+    usps-denoise, parabola. The folder gets a text with our figures beside the paper's, the numbers as CSV, and
+    pictures; all makes a page of them, too. What was interrupted goes on where it was. Data sets are looked for in the
+    folder that MERCER_DATA names, and fetched where they are not there.
+    """
+    from ..reproduce import run
+
+    try:
+        run(what, output, quick=quick, report=say if sys.stderr.isatty() else lambda line: None)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"matplotlib", "PIL"}:
+            raise
+        raise BadInput("The pictures need matplotlib, which is not here: pip install 'mercer[plots]'") from None
+    except FileNotFoundError as error:
+        if error.errno is not None:  # of the file system, not of the data sets
+            raise
+        raise BadInput(str(error)) from None
+    say(f"The folder: {output}")
 
 
 @click.command()

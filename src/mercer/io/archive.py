@@ -26,6 +26,8 @@ MOST_MANIFEST = 2**24  # bytes: room for the names of 100 000 columns
 MOST_VALUES = 2**20  # in the manifest: commas and brackets
 MOST_DIRECTORY = 2**22  # bytes of the zip's directory: some 60 000 arrays
 CHUNK = 2**20
+# what zipfile raises on records that make no sense
+ZIP_ERRORS = (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 
 class ModelFileError(ValueError):
@@ -72,7 +74,9 @@ class Archive:
                     self._check_members(archive)
                     self.manifest = self._manifest(archive)
                     self.arrays = {name: self._array(archive, name) for name in self.manifest["arrays"]}
-            except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error, RuntimeError) as error:
+            except ModelFileError:
+                raise
+            except ZIP_ERRORS as error:
                 raise self.wrong(f"it is no sound zip file ({error})") from None
 
     def wrong(self, what):

@@ -51,6 +51,7 @@ _GAUSSIAN_PROCESS = [
     "Sum",
     "WhiteKernel",
 ]
+_SPLITTERS = ["KFold", "StratifiedKFold", "ShuffleSplit", "StratifiedShuffleSplit"]
 
 # the name in a file → module and class; files keep the names for ever, classes may move
 CLASSES = {
@@ -58,6 +59,7 @@ CLASSES = {
     **{f"gaussian_process.{name}": ("sklearn.gaussian_process.kernels", name) for name in _GAUSSIAN_PROCESS},
     "sklearn.Pipeline": ("sklearn.pipeline", "Pipeline"),  # inside a monitor; a file holds none by itself
     "sklearn.StandardScaler": ("sklearn.preprocessing._data", "StandardScaler"),
+    **{f"sklearn.{name}": ("sklearn.model_selection._split", name) for name in _SPLITTERS},
 }
 
 TRUSTED_TYPES = sorted(f"{module}.{name}" for module, name in CLASSES.values())

@@ -11,11 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks, eigen, kernels, preimage
-from ..arrays import elsewhere, library, namespace
+from ..arrays import count, elsewhere, library, namespace
 from ..lazy import rowwise
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, FeatureGaussian, noise_variance, primal, principal_subspace
-from ..rkhs.gaussian import above
 from ..tiles import row_tiles
 from .base import KernelTransformer
 
@@ -208,7 +207,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         if isinstance(self.n_components, Integral):
             return min(self.n_components, subspace.variances.shape[0])
         if self.n_components is None and not isinstance(self.noise_variance, str):
-            return above(subspace.variances, self.noise_variance)
+            return count(subspace.variances > self.noise_variance)
         return subspace.holding(SHARE if self.n_components is None else self.n_components)
 
     def _noise(self, subspace, q):
@@ -219,20 +218,20 @@ class ProbabilisticKernelPCA(KernelTransformer):
 
     def _warn_of_noise(self, lam, rho):
         """Warn of noise that is all or nothing, of components within it, and of those that hardly rise above it."""
-        q, heard = lam.shape[0], above(lam, rho)
+        q, above = lam.shape[0], count(lam > rho)
         if rho == 0 and self.noise_variance != 0:
             message = (
                 "The components hold all variance: the noise variance is 0, and densities are their limits. Use fewer "
                 "components, or give noise_variance a number."
             )
-        elif heard == 0:
+        elif above == 0:
             message = (
                 f"The noise variance {rho:.3g} is not below the largest variance in feature space: no component is "
                 "left. Lower noise_variance; explained_variance_ of KernelPCA tells what variances there are."
             )
-        elif heard < q:
+        elif above < q:
             message = (
-                f"{q - heard} of {q} components have no more variance than the noise, {rho:.3g}, and are "
+                f"{q - above} of {q} components have no more variance than the noise, {rho:.3g}, and are "
                 "left out. Lower n_components or noise_variance."
             )
         elif self.n_components is not None and lam[-1] < FLAT * rho:

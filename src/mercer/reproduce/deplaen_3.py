@@ -21,8 +21,8 @@ COLOURS = {"samples": "#c3c9d3", "data": "#20242c", "kernel PCA": "#d8392b", "pr
 
 ABOUT = """\
 Points (black), their reconstructions by probabilistic kernel PCA (blue) and by kernel PCA (red, the limit ρ → 0), and
-samples (grey), RBF of bandwidth 2, noise by maximum likelihood. The paper does not give its data; ours lie around a ring.
-Its caption, as we have it, says N = 20, but its own figures belong to N = 50: with q = 3 and 54.03 % explained,
+samples (grey), RBF of bandwidth 2, noise by maximum likelihood. The paper does not give its data; ours lie around a
+ring. Its caption, as we have it, says N = 20, but its own figures belong to N = 50: with q = 3 and 54.03 % explained,
 σ² = (1 − 0.5403)/(N − q) is 0.98 % of the variance for N = 50 and 2.70 % for N = 20. So we draw 50 points."""
 WAYS = {"weighted mean of all points": Smoother(neighbours=ROWS), "fixed point": FixedPoint()}
 
@@ -110,13 +110,17 @@ def text(rows):
     head = ["q", "pre-image", "explained", "σ²", "error", "kernel PCA's", "between both", "spread of samples"]
     lines = [
         [r["components"], r["pre-image"], f"{r['explained']:.2%}", f"{r['noise share']:.2%}"]
-        + [f"{r[key]:.2f}" for key in ("error, probabilistic", "error, kernel PCA", "between both", "spread of samples")]
+        + [
+            f"{r[key]:.2f}"
+            for key in ("error, probabilistic", "error, kernel PCA", "between both", "spread of samples")
+        ]
         for r in rows
     ]
     paper, rest = (rows[: len(COMPONENTS)], rows[len(COMPONENTS) :])
     notes = (
-        f"""The caption of the panel with q = 3: 54.03 % explained, σ² = 0.98 %. Ours: {paper[1]['explained']:.2%} and
-        {paper[1]['noise share']:.2%}. The captions of the other panels are not in our copy; q = 1 and 10 are our choice.""",
+        f"""The caption of the panel with q = 3: 54.03 % explained, σ² = 0.98 %. Ours: {paper[1]["explained"]:.2%} and
+        {paper[1]["noise share"]:.2%}. The captions of the other panels are not in our copy; q = 1 and 10 are
+        our choice.""",
         f"""With more components the model becomes kernel PCA, as the paper says: the blue and the red points are
         {numbers(paper, "between both")} apart.""",
         f"""The paper says that samples spread wider with more components. With the mean of all points ours spread by
@@ -125,9 +129,9 @@ def text(rows):
         f"""The paper calls its samples Gaussian, because its pre-image is linear. Ours are clipped at weights of 0 and
         normalised, which keeps them among the points: their excess kurtosis is
         {numbers(paper, "excess kurtosis of samples")} (a Gaussian's is 0, a uniform one's −1.2).""",
-        f"""The mean of all points pulls everything to the middle ({paper[-1]['error, probabilistic']:.2f} off with q = 10). Its
-        weights are those of the uncentred kernel: the printed equation (19) with centred ones divides by zero, since
-        they sum to 0. A fixed point in feature space keeps the ring ({rest[-1]['error, probabilistic']:.2f} off), and its
-        samples lie on it.""",
+        f"""The mean of all points pulls everything to the middle: {numbers(paper[-1:], "error, probabilistic")} off
+        with q = 10. Its weights are those of the uncentred kernel: the printed equation (19) with centred ones divides
+        by zero, since they sum to 0. A fixed point in feature space keeps the ring
+        ({numbers(rest[-1:], "error, probabilistic")} off), and its samples lie on it.""",
     )
     return ABOUT, table(head, lines), listed(*notes)

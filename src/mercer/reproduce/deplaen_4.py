@@ -106,11 +106,11 @@ def text(rows, n):
     ]
     implied = (1 - EXPLAINED) / (ROWS - COMPONENTS)
     notes = (
-        f"""The caption agrees with itself: (1 − {EXPLAINED})/({ROWS} − {COMPONENTS}) = {implied:.2%}. So σ² is a share of
-        the whole variance, with the divisor N − q.""",
+        f"""The caption agrees with itself: (1 − {EXPLAINED})/({ROWS} − {COMPONENTS}) = {implied:.2%}. So σ² is a share
+        of the whole variance, with the divisor N − q.""",
         f"""Its {EXPLAINED:.2%} are not reached at bandwidth 4 with pixels in [0, 1]: the spread over draws is far too
-        small to explain the difference. A bandwidth of 4√2, that is exp(−d²/64), gives {wide['explained']:.2%}: the paper
-        may have had another factor 2 in its kernel, or other pixels. We cannot tell.""",
+        small to explain the difference. A bandwidth of 4√2, that is exp(−d²/64), gives {wide["explained"]:.2%}: the
+        paper may have had another factor 2 in its kernel, or other pixels. We cannot tell.""",
         """The first latent variable leads from zeros to ones, the second tilts them. The mean of all digits blurs; the
         mean of the ten of largest weight is sharp, and jumps where the blurred one fades from one digit to another.""",
     )

@@ -59,7 +59,9 @@ def _block(block):
 
 
 def _table(lines):
-    head, _, *rows = [[_inline(cell.strip()) for cell in line.strip("| ").split("|")] for line in lines]
+    head, _, *rows = [
+        [_inline(cell.strip()) for cell in line.removeprefix("|").removesuffix("|").split("|")] for line in lines
+    ]
     cells = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
     return f"<table>\n<tr>{cells}</tr>\n{body}</table>"

@@ -1,4 +1,4 @@
-"""What a reproduction leaves in its folder: numbers as CSV, pictures, a text beside the original, and work kept to go on.
+"""What a reproduction leaves in its folder: numbers as CSV, pictures, a text beside the original, and work done so far.
 
 Files appear whole or not at all. Numbers depend on the seeds alone; only the last line of a text tells of the day.
 """
@@ -73,8 +73,8 @@ class Output:
 
     def text(self, title, *blocks):
         """Write the text: a title, the pictures, blocks of Markdown, and how it was made."""
-        blocks = [f"# {title}", *self.pictures, *blocks, self._made()]
-        self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in blocks) + "\n")
+        every = [f"# {title}", *self.pictures, *blocks, self._made()]
+        self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in every if block) + "\n")
 
     def _made(self):
         command = f"mercer reproduce {self.name}" + (" --quick" if self.quick else "")

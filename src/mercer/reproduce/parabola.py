@@ -116,18 +116,18 @@ def text(rows):
     errors = {name: [r["RMS error of points"] for r in rows if r["kernel"] == name] for name in KERNELS}
     thick = {name: table_of[name, 2]["thickness"] for name in KERNELS}
     last = table_of["polynomial", 5]
+    orders = ", ".join(f"{table_of[name, 1]['rank correlation with x']:.3f} ({name})" for name in KERNELS)
     notes = (
-        f"""To linear PCA the parabola has two dimensions ({table_of['linear', 1]['share']:.0%} and
-        {table_of['linear', 2]['share']:.0%} of the variance), though it is one curve. One component brings the points
-        back to a straight line, {errors['linear'][0]:.2f} off (root of the mean squared distance), and two bring back
+        f"""To linear PCA the parabola has two dimensions ({table_of["linear", 1]["share"]:.0%} and
+        {table_of["linear", 2]["share"]:.0%} of the variance), though it is one curve. One component brings the points
+        back to a straight line, {errors["linear"][0]:.2f} off (root of the mean squared distance), and two bring back
         everything, noise included.""",
-        f"""From two RBF components they come back to a curve: {thick['RBF']:.3f} thick, where the points themselves are
-        {thick['linear']:.3f} thick (residuals of a quartic; the noise drawn has {NOISE}).""",
-        f"""The last polynomial component, with {last['share']:.1%} of the variance, is nearly the same along the parabola and
-        changes across it: small eigenvalues say what the data have in common.""",
-        f"""The first component orders the points along the parabola: rank correlation with x
-        {', '.join(f"{table_of[name, 1]['rank correlation with x']:.3f} ({name})" for name in KERNELS)}. With this width the
-        RBF's bends back at both ends.""",
+        f"""From two RBF components they come back to a curve: {thick["RBF"]:.3f} thick, where the points themselves are
+        {thick["linear"]:.3f} thick (residuals of a quartic; the noise drawn has {NOISE}).""",
+        f"""The last polynomial component, with {last["share"]:.1%} of the variance, is nearly the same along the
+        parabola and changes across it: small eigenvalues say what the data have in common.""",
+        f"""The first component orders the points along the parabola: rank correlation with x {orders}. With this
+        width the RBF's bends back at both ends.""",
     )
     return ABOUT, table(["component", *(f"{name}: share, error" for name in KERNELS)], lines), listed(*notes)
 

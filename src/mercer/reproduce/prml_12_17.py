@@ -126,7 +126,8 @@ def text(rows, shown, draws):
         for j, row in enumerate(rows)
     ]
     notes = (
-        f"The first two components separate the clusters in {sum(d.separated == 1 for d in draws)} of {len(draws)} draws.",
+        f"""The first two components separate the clusters in {sum(draw.separated == 1 for draw in draws)} of
+        {len(draws)} draws.""",
         f"""All eight do what the caption says in {len(holds)} of them; seed {shown.seed}, the first of these, is drawn
         above. In the others two eigenvalues nearly coincide, and a component cuts two clusters at once, or the second
         cut of a narrow cluster comes later than the eighth.""",

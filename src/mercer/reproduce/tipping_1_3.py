@@ -68,7 +68,9 @@ def stopped_early(X):
 def compared(full, sparse, X):
     """Eigenvalues and shares of both, and how far the sparse axes leave the span of the full ones."""
     Y, S = full.transform(X), sparse.transform(X)
-    within = [np.linalg.norm(Y[:, : j + 1] @ np.linalg.lstsq(Y[:, : j + 1], s, rcond=None)[0]) for j, s in enumerate(S.T)]
+    within = [
+        np.linalg.norm(Y[:, : j + 1] @ np.linalg.lstsq(Y[:, : j + 1], s, rcond=None)[0]) for j, s in enumerate(S.T)
+    ]
     return [
         {
             "component": j + 1,
@@ -111,17 +113,17 @@ def text(rows, full, sparse, X, models):
         + [f"{r['share, full']:.1%}", f"{r['share, sparse']:.1%}", f"{r['correlation']:.3f}", f"{r[SPAN]:.3f}"]
         for r in rows
     ]
-    values, times = np.unique(counts, return_counts=True)
+    spread = ", ".join(f"{k}: {t}" for k, t in zip(*np.unique(counts, return_counts=True), strict=True))
     notes = (
         f"""The first three components have their largest values in {picked[0]} different clusters; the sparse ones in
         {picked[1]}: they pick out the clusters, as the paper says.""",
-        f"""Nine components hold {held['full']:.1%} of the squared length of the 90 feature vectors; the nine of the sparse
-        model, on a tenth of the kernels, {held['sparse']:.1%}.""",
+        f"""Nine components hold {held["full"]:.1%} of the squared length of the 90 feature vectors; the nine of the
+        sparse model, on a tenth of the kernels, {held["sparse"]:.1%}.""",
         f"""The paper takes σ = {SIGMA}, chosen to leave nine kernels of its data. Ours keep nine at
         σ = {np.sqrt(sparse.noise_variance_):.3f}; that is what is drawn.""",
         f"""At σ = {SIGMA} the most likely model has {counts[SEED]} representing vectors on the data shown, and over
         {len(counts)} draws between {min(counts)} and {max(counts)}, {np.mean(counts):.1f} on average
-        ({', '.join(f'{k}: {t}' for k, t in zip(values, times, strict=True))}). Nine is inside, not typical. Every one of
+        ({spread}). Nine is inside, not typical. Every one of
         these models is at a maximum of the likelihood, whose conditions hold to {max(m.kkt_ for m in models):.0e}.""",
         f"""The paper's update (its equation 14) still has {early} vectors on these data after {EARLY} iterations: how
         many there are means little unless it has converged.""",

@@ -20,9 +20,9 @@ COST = 1.0  # C of the linear machines, on components as they are
 
 ABOUT = """\
 The 200 training and 332 test rows of the Pima diabetes data, standardised by the training rows, exp(−‖x − x′‖²/10²),
-not centred in feature space. Kernel PCA stands on all 200 rows, the sparse one on 40. Left: the root of the mean squared
-reconstruction error of the training rows in feature space. Right: errors on the test rows of a linear support vector
-machine (C = 1) on the first components. The paper says neither how it scaled the data nor C."""
+not centred in feature space. Kernel PCA stands on all 200 rows, the sparse one on 40. Left: the root of the mean
+squared reconstruction error of the training rows in feature space. Right: errors on the test rows of a linear support
+vector machine (C = 1) on the first components. The paper says neither how it scaled the data nor C."""
 
 
 def run(out, quick=False, report=lambda line: None):

@@ -24,12 +24,12 @@ LINEAR, SHOWN = "linear PCA", "kernel PCA, fixed point"
 COMPENSATED = "compensated"
 
 ABOUT = """\
-USPS digits, pixels in [−1, 1]: first row the originals, second row with noise (left: Gaussian of standard deviation 0.5;
-right: speckle, where 40 % of the pixels are black or white), then their reconstructions by linear PCA and by kernel PCA
-(exp(−d²/128), fixed point) from 1, 4, 16, 64 and 256 components. Models are fitted to clean training digits of each
-class, and the digits to be cleaned are test digits, which they have not seen. The slides give neither the number of
-digits, nor the strength of the noise, nor the kernel, and no figures; PSNR is 10 log₁₀(2²/mean squared error) over all
-pixels."""
+USPS digits, pixels in [−1, 1]: first row the originals, second row with noise (left: Gaussian with a standard deviation
+of 0.5; right: speckle, where 40 % of the pixels are black or white), then their reconstructions by linear PCA and by
+kernel PCA (exp(−d²/128), fixed point) from 1, 4, 16, 64 and 256 components. Models are fitted to clean training digits
+of each class, and the digits to be cleaned are test digits, which they have not seen. The slides give neither the
+number of digits, nor the strength of the noise, nor the kernel, and no figures; PSNR is 10 log₁₀(2²/mean squared error)
+over all pixels."""
 
 
 def gaussian(X, rng):
@@ -91,10 +91,10 @@ class Cleaners(dict):
         self.train = train
         for q in COMPONENTS:
             self[LINEAR, q] = lambda q=q: self.linear(q)
-        for name, method in METHODS.items():
+        methods = METHODS | {f"{name}, {COMPENSATED}": Compensated(method) for name, method in METHODS.items()}
+        for name, method in methods.items():
             for q in COMPONENTS:
-                self[f"kernel PCA, {name}", q] = lambda m=method, q=q: self.kernel(m, q)
-                self[f"kernel PCA, {name}, {COMPENSATED}", q] = lambda m=Compensated(method), q=q: self.kernel(m, q)
+                self[f"kernel PCA, {name}", q] = lambda method=method, q=q: self.kernel(method, q)
 
     def linear(self, q):
         pca = PCA(q).fit(self.train)

@@ -50,7 +50,8 @@ def run(out, quick=False, report=lambda line: None):
                 continue
             errors = output.kept(f"{degree}-{q}", (task.settings, q), lambda task=task, q=q: task.errors(q))
             rows += [row(degree, q, C, *pair) for C, pair in zip(costs, errors, strict=True)]
-            report(f"degree {degree}, {q} components: " + ", ".join(f"{r} {rows[-1][r]:.1f} %" for r in RULES))
+            one, rest = errors[costs.index(COST)]
+            report(f"degree {degree}, {q} components: {one:.1f} % one-versus-one, {rest:.1f} % one-versus-rest")
             output.csv(rows)
     output.picture(draw(rows, degrees, sizes), "Test errors over the number of components")
     output.text("The slides' table of USPS errors", *text(rows, degrees, sizes, quick))
@@ -170,13 +171,12 @@ def trends(found, degrees, sizes):
 
 def dependence(rows):
     """How far C matters, where more than one was tried."""
-    cells = {}
-    for r in rows:
-        cells.setdefault((r["degree"], r["components"]), []).append([r[rule] for rule in RULES])
-    if len(rows) == len(cells):
+    costs = sorted({r["C"] for r in rows})
+    if len(costs) == 1:
         return
-    spread = np.mean([np.ptp(c, axis=0) for c in cells.values()], axis=0)
+    by_cost = np.array([[[r[rule] for rule in RULES] for r in rows if r["C"] == C] for C in costs])
+    spread = np.ptp(by_cost, axis=0).mean(axis=0)
     yield (
-        f"C = {', '.join(f'{C:g}' for C in COSTS)} are in the CSV; between them a cell differs by "
+        f"C = {', '.join(f'{C:g}' for C in costs)} are in the CSV; between them a cell differs by "
         f"{spread[0]:.2f} ({RULES[0]}) and {spread[1]:.2f} ({RULES[1]}) on average."
     )

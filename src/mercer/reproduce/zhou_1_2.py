@@ -37,8 +37,8 @@ def run(out, quick=False, report=lambda line: None):
     for seed in range(n):
         X, y = two_cs(seed)
         scores = output.kept(f"draw-{seed}", (KERNEL, COMPONENTS, RHO, STILL), lambda X=X, y=y: compared(X, y))
-        rows.append({"seed": seed} | dict(zip(METHODS, map(float, scores[:-1]), strict=True)))
-        rows[-1]["settled after"] = None if np.isnan(scores[-1]) else int(scores[-1])
+        when = None if np.isnan(scores[-1]) else int(scores[-1])
+        rows.append({"seed": seed, "settled after": when} | dict(zip(METHODS, map(float, scores), strict=False)))
         report(f"draw {seed + 1} of {n}")
     output.csv(rows)
     X, y = two_cs(SEED)
@@ -130,9 +130,9 @@ def text(rows, shown, n_iter):
         """The contours of one C follow it; those of two Cs try to follow both at once, as the paper says: that is its
         reason for a mixture.""",
         f"""The paper's mixture is at its end after three iterations. In the draw above {STILL:.0%} of the points are in
-        their last cluster after iteration {shown}, and all responsibilities are still to 10⁻⁵ after {n_iter}. From one random start in each draw, where it
-        finds the Cs ({len(when)} of {n}), labels settle so after {np.median(when):.0f} iterations (median), and after two
-        to four in {quick}.""",
+        their last cluster after iteration {shown}, and all responsibilities are still to 10⁻⁵ after {n_iter}. From one
+        random start in each draw, where it finds the Cs ({len(when)} of {n}), labels settle so after
+        {np.median(when):.0f} iterations (median), and after two to four in {quick}.""",
         """One random start is not enough to rely on: the estimator makes ten, half of them by kernel k-means, and keeps
         the most likely.""",
         """A mixture of two Gaussians, k-means, and spectral clustering at the same width do not find the Cs. Spectral

@@ -10,6 +10,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import (
     cast,
+    count,
     cumsum,
     double,
     elsewhere,
@@ -44,7 +45,7 @@ class FeatureGaussian:
     @classmethod
     def of(cls, subspace, rho):
         """The density whose noise is ρ: axes along which there is no more than noise are left out."""
-        return cls(subspace[: above(subspace.variances, rho)], float(rho))
+        return cls(subspace[: count(subspace.variances > rho)], float(rho))
 
     @property
     def _lam(self):
@@ -149,11 +150,6 @@ class _Basis:
     def coordinates(self, Y):
         """The coordinates of φ̄ + Uy in the basis: (n, rank)."""
         return self.mean + Y @ self.axes.T
-
-
-def above(lam, rho):
-    """How many of the variances are above the noise."""
-    return int(namespace(lam).sum(lam > rho))
 
 
 def noise_variance(subspace, q, dimensions):

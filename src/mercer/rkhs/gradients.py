@@ -40,7 +40,9 @@ def r2(subspace, X):
     B, s = subspace.axes.B.astype(float), subspace.mean.B[:, 0].astype(float)
 
     def tile(x):
-        return kernel.diag_gradient(x) - 2 * kernel.gradient(x, Z, subspace.split(x)[0] @ B.T + s)
+        Y, distance = subspace.split(x)
+        slope = kernel.diag_gradient(x) - 2 * kernel.gradient(x, Z, Y @ B.T + s)
+        return np.where(distance[:, None] > 0, slope, 0.0)  # a row in the subspace, or r² cut at 0, is at its least
 
     return map_rows(tile, X, width=_width(subspace))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..tiles import map_rows
 
-BISECTIONS = 45  # of the gap between two eigenvalues: its share 3e-14 is left
+BISECTIONS = 60  # of half the gap between two eigenvalues: a root this close to one has not moved
 
 
 def leave_one_out(Y, r2, lam, q, *, center=True):
@@ -27,8 +27,8 @@ def leave_one_out(Y, r2, lam, q, *, center=True):
 
     def tile(Y, r2):
         squares = np.asarray(Y, float) ** 2
-        mu = _roots(squares, lam, below, c)
-        along = away * _lengths(squares, lam, mu, c)
+        mu, apart = _roots(squares, lam, below, c)
+        along = away * _lengths(squares, apart, c)
         variances = n / (n - 1) * mu
         left = np.divide(along**2, variances, out=np.zeros_like(mu), where=variances > 0)
         spe = away**2 * squares.sum(axis=1) - np.sum(along**2, axis=1) + r2
@@ -39,21 +39,36 @@ def leave_one_out(Y, r2, lam, q, *, center=True):
 
 
 def _roots(squares, lam, below, c):
-    """μ_j in (λ_{j+1}, λ_j) with c Σᵢ yᵢ²/(λᵢ − μ) = 1, by bisection: the sum grows with μ between two poles."""
-    q = len(below)
-    low, high = (np.broadcast_to(end, (len(squares), q)).copy() for end in (below, lam[:q]))
+    """μ_j in (λ_{j+1}, λ_j) with c Σᵢ yᵢ²/(λᵢ − μ_j) = 1, and all λᵢ − μ_j: (n, q), (n, q, p).
+
+    The sum grows with μ between two poles. A root is found by bisection, as its
+    distance to the nearer of them, because there all depends on that distance.
+    """
+    n, q = len(squares), len(below)
+    gap = lam[:q] - below
+    upper = _sums(squares, _apart(lam, lam[:q], np.broadcast_to(gap / 2, (n, q)))) * c < 1  # the root is above the middle
+    pole, sign = np.where(upper, lam[:q], below), np.where(upper, 1.0, -1.0)
+    low, high = np.zeros((n, q)), np.broadcast_to(gap / 2, (n, q)).copy()
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = squares[:, None, :] / (lam - middle[:, :, None])
-            left_of_root = c * terms.sum(axis=2) < 1
-        low, high = np.where(left_of_root, middle, low), np.where(left_of_root, high, middle)
-    return (low + high) / 2
+        nearer = (_sums(squares, _apart(lam, pole, sign * middle)) * c < 1) == upper
+        low, high = np.where(nearer, low, middle), np.where(nearer, middle, high)
+    distance = (low + high) / 2
+    return pole - sign * distance, _apart(lam, pole, sign * distance)
 
 
-def _lengths(squares, lam, mu, c):
+def _apart(lam, pole, offset):
+    """λᵢ − μ for μ = pole − offset."""
+    return (lam - np.broadcast_to(pole, offset.shape)[:, :, None]) + offset[:, :, None]
+
+
+def _sums(squares, apart):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nansum(squares[:, None, :] / apart, axis=2)
+
+
+def _lengths(squares, apart, c):
     """|yᵀu_j| of the axes u_j ∝ (Λ − μ_j)⁻¹y: 1/(c‖(Λ − μ_j)⁻¹y‖), and 0 where an eigenvalue did not move."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        norms = np.sqrt(np.sum(squares[:, None, :] / (lam - mu[:, :, None]) ** 2, axis=2))
-        lengths = 1 / (c * norms)
+        lengths = 1 / (c * np.sqrt(np.nansum(squares[:, None, :] / apart**2, axis=2)))
     return np.where(np.isfinite(lengths), lengths, 0.0)

@@ -9,6 +9,7 @@ from ..arrays import (
     at_least,
     cast,
     copied,
+    count,
     cumsum,
     diagonal,
     double,
@@ -100,7 +101,7 @@ class Subspace:
         if share >= 1 or self.total_variance <= 0:
             return q
         held = cumsum(self.variances) / self.total_variance
-        return min(int(namespace(held).sum(held < share)) + 1, q)
+        return min(count(held < share) + 1, q)
 
     def lift(self, Y):
         """The vectors φ̄ + U y for each row y of Y, of squared length ‖φ̄‖² + 2yᵀoffset + ‖y‖²."""
