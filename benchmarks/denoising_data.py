@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from mercer.kernels import RBF, Kernel
 
+PERFECT = 1e-10  # of the variance: an error below it counts as this, 100 dB
 A_CLASS, TEST = 300, 100  # USPS: digits of each class to fit, images to clean
 
 
@@ -65,8 +66,9 @@ def draws(task, noise, n):
 
 def decibels(X, clean, top=None):
     """10 log₁₀(top² / mean squared error) of each row, in the mean over rows; top² is the variance if not given."""
-    error = np.maximum(np.mean((X - clean) ** 2, axis=1), np.finfo(float).tiny)
-    return float(np.mean(10 * np.log10((clean.var(axis=0).mean() if top is None else top**2) / error)))
+    variance = clean.var(axis=0).mean()
+    error = np.maximum(np.mean((X - clean) ** 2, axis=1), PERFECT * variance)
+    return float(np.mean(10 * np.log10((variance if top is None else top**2) / error)))
 
 
 def pooled(X, clean, top):

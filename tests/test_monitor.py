@@ -358,6 +358,15 @@ def test_a_compressed_model_is_calibrated_on_fresh_rows(tanks):
     assert np.mean(monitor.predict(again) == -1) < 0.15
 
 
+def test_a_monitor_can_be_compressed(monitor, tanks):
+    small = mercer.compress(monitor, n_anchors=60)
+    assert len(small.estimator_[-1].anchors_) == 60 < len(monitor.estimator_[-1].anchors_)
+    assert small.limits_ == monitor.limits_
+    X, y = three_tanks(5, n=200, fault="sensor", sensor=2)
+    assert np.mean(small.predict(X) == monitor.predict(X)) > 0.97
+    np.testing.assert_allclose(small.score_samples(tanks), monitor.score_samples(tanks), rtol=0.2)
+
+
 # bad input
 
 

@@ -66,7 +66,9 @@ def check_portable(estimator, X, kernel):
     if not getattr(estimator, "_portable", False):
         raise TypeError(f"{type(estimator).__name__} takes NumPy arrays, and these rows are of {where}. {way_out}")
     if not kernel.portable:
-        raise TypeError(f"{kernel!r} takes NumPy arrays, and these rows are of {where}. {way_out} Or use another kernel.")
+        raise TypeError(
+            f"{kernel!r} takes NumPy arrays, and these rows are of {where}. {way_out} Or use another kernel."
+        )
     if not arrays.has_double(X):
         raise TypeError(f"Variances and distances are summed in float64, which {where} does not have. {way_out}")
 
@@ -79,6 +81,15 @@ def check_home(estimator, method, X, fitted):
             f"those passed to fit(), which were of {arrays.library(fitted)}: these are of {arrays.library(X)}. Move the "
             "rows or the model (sklearn.utils._array_api.move_estimator_to), or fit again. Arrays of other libraries "
             "than NumPy stay what they are under sklearn.set_config(array_api_dispatch=True), and become NumPy's else."
+        )
+
+
+def check_numpy(estimator, method, fitted):
+    """Refuse what a model does on NumPy arrays alone."""
+    if arrays.elsewhere(fitted):
+        raise ValueError(
+            f"{type(estimator).__name__}.{method}() works on NumPy arrays, and this model was fitted on those of "
+            f"{arrays.library(fitted)}. Move the model (sklearn.utils._array_api.move_estimator_to), or fit it again."
         )
 
 
@@ -202,8 +213,8 @@ def warn_of_width(kernel, X, total):
 
 def warn_of_rows(X, kernel):
     """Warn of many rows that are copies of each other, and of columns that drown the others."""
-    if hasattr(X, "toarray") or X.shape[0] < MANY_ROWS or not kernel.stationary:
-        return
+    if hasattr(X, "toarray") or arrays.elsewhere(X) or X.shape[0] < MANY_ROWS or not kernel.stationary:
+        return  # rows on a device are not looked at: it would cost them more than it tells
     # equal rows have equal projections, and those of different ones differ but by a miracle
     distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
     if distinct < COPIES * X.shape[0]:

@@ -20,10 +20,9 @@ def completions(subspace, Z, donors, max_iter, tol):
     Entries that are NaN begin at 0, and at the values of each donor.
     """
     missing = np.isnan(Z)
-    step = _steps(subspace)
-    starts = [np.where(missing, start, Z) for start in (0.0, *donors)]
-    ends, r2, counts = zip(*(_settle(step, subspace, X, missing, max_iter, tol) for X in starts), strict=True)
-    return np.array(ends), np.array(r2), max(counts)
+    starts = np.concatenate([np.where(missing, start, Z) for start in (0.0, *donors)])
+    X, n_iter = _settle(subspace, starts, np.tile(missing, (1 + len(donors), 1)), max_iter, tol)
+    return X.reshape(-1, *Z.shape), subspace.split(X)[1].reshape(-1, len(Z)), n_iter
 
 
 def average(ends, r2, rho):
@@ -32,16 +31,16 @@ def average(ends, r2, rho):
     return np.einsum("sn,snd->nd", w / w.sum(axis=0), ends)
 
 
-def _settle(step, subspace, X, missing, max_iter, tol):
+def _settle(subspace, X, missing, max_iter, tol):
     """Step until no row moves by ``tol``; a step that raises r² is taken back by half."""
-    X, before = X.copy(), X.copy()
+    step, before = _steps(subspace), X.copy()
     r2, going, n_iter = np.full(len(X), np.inf), np.flatnonzero(missing.any(axis=1)), 0
     while len(going) and n_iter < max_iter:
         n_iter += 1
         tiles = [going[rows] for rows in row_tiles(len(going), TEMPORARIES * subspace.Z.shape[0])]
         moved = [_move(step, X, before, r2, missing, rows) for rows in tiles]
         going = going[np.concatenate(moved) > tol]
-    return X, subspace.split(X)[1], n_iter
+    return X, n_iter
 
 
 def _move(step, X, before, r2, missing, rows):

@@ -30,6 +30,7 @@ from .arrays import (
     rows,
     side_by_side,
     stacked,
+    zeros,
 )
 from .davidson import Davidson
 from .gram import Dense
@@ -90,7 +91,7 @@ def eigenpairs(A, q=None, solver="auto", rng=None, floor=None, definite=True):
     q = n if q is None else min(q, n)
     solver = choose(solver, n, q) if not elsewhere(A.root) else choose_elsewhere(solver, n, q)
     if n == 0:
-        return Eigenpairs(np.empty(0), np.empty((0, 0)), Report(solver, passes=0, residual=0.0))
+        return Eigenpairs(zeros((0,), A.root), zeros((0, 0), A.root), Report(solver, passes=0, residual=0.0))
     ritz = _guarded(solver, A, q if definite or not isinstance(solver, Exact) else n, rng or np.random.default_rng(0))
     xp = namespace(ritz.values)
     rounding = _rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)

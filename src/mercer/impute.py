@@ -130,7 +130,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scale_ = np.where(spread > 0, spread, 1.0)
             Z = (X - self.mean_) / self.scale_
             self.errors_, settings = self._choose(Z, rng)
-            _, self._filler, self.n_iter_ = self._find(Z, settings, rng)
+            _, self._filler, n_iter = self._find(Z, settings, rng)
+            self.n_iter_ = max(n_iter, 1)
             self.model_ = self._filler.model
         return self
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from .. import __version__
-from .applying import compress, denoise, inverse, predict, sample, score, transform
+from .applying import denoise, inverse, predict, sample, score, transform
 from .errors import BadInput, Commands
 from .fitting import fit
+from .shrinking import compress
 from .telling import demo, info, plan, report, reproduce
 
 EPILOG = """\b

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks, eigen, kernels, preimage
-from ..arrays import count, elsewhere, library, namespace
+from ..arrays import cast, count, elsewhere, library, namespace, placed, stacked
 from ..lazy import rowwise
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, FeatureGaussian, noise_variance, primal, principal_subspace
@@ -193,7 +193,11 @@ class ProbabilisticKernelPCA(KernelTransformer):
             return
         self.log_likelihoods_ = np.array(solver.log_likelihoods)
         self.n_iter_ = max(len(self.log_likelihoods_) - 1, 1)
-        if subspace.variances.shape[0] and self.n_iter_ == self.max_iter and (report.note or report.residual > self.tol):
+        if (
+            subspace.variances.shape[0]
+            and self.n_iter_ == self.max_iter
+            and (report.note or report.residual > self.tol)
+        ):
             warnings.warn(
                 f"solver='em' has not converged in max_iter={self.max_iter} iterations"
                 f"{' (' + report.note + ')' if report.note else ''}. Raise max_iter or tol, or use another solver, "
@@ -385,8 +389,10 @@ class ProbabilisticKernelPCA(KernelTransformer):
             Rows in the space of the data.
         """
         H, rng = self._prior(n_samples)
-        mean = self.transform(np.reshape(x, (1, -1)))
-        return self.inverse_transform((mean + H * np.sqrt(self.posterior_variance_)).astype(mean.dtype))
+        xp = namespace(x)
+        mean = self.transform(xp.reshape(x, (1, -1)))
+        spread = placed(H, mean) * xp.sqrt(self.posterior_variance_)
+        return self.inverse_transform(cast(mean + spread, mean.dtype))
 
     @available_if(lambda self: self.kernel_.n_features(self.n_features_in_) is not None)
     def get_covariance(self):
@@ -425,8 +431,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
     def _drawn(self, H, rng):
         """Pre-images of draws from φ | h, some rows at a time."""
         nearest, density = self._preimages(), self._kept_density()
-        tiles = row_tiles(len(H), ALIVE * self.subspace_.Z.shape[0])
-        return np.concatenate([nearest(density.sample_given(H[rows], rng)).X for rows in tiles])
+        tiles = row_tiles(H.shape[0], ALIVE * self.subspace_.Z.shape[0])
+        return stacked([nearest(density.sample_given(H[rows, :], rng)).X for rows in tiles])
 
     def _kept_density(self):
         """The density, kept for the next samples: its basis of the noise takes time to make."""

@@ -6,9 +6,11 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks
+from ..arrays import elsewhere
 from ..kernels import Precomputed
 from ..lazy import rowwise
 from ..preimage import LatentGrid, as_preimage, grid, in_batches, line, walk
+from ..preimage.elsewhere import bind_elsewhere, in_batches_elsewhere
 
 
 class Returning:
@@ -55,15 +57,17 @@ class Returning:
             method had to find.
         """
         check_is_fitted(self)
-        Y = check_array(Y, dtype=_checks.DTYPES, input_name="Y", ensure_min_features=0)
+        Y = check_array(Y, dtype=_checks.dtypes(Y), input_name="Y", ensure_min_features=0)
+        _checks.check_home(self, "inverse_transform", Y, self.subspace_.axes.B)
         if Y.shape[1] != self.n_components_:
             raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self.n_components_} components.")
         if near is not None:
-            near = check_array(near, dtype=_checks.DTYPES, input_name="near")
-            if near.shape != (len(Y), self.n_features_in_):
+            near = check_array(near, dtype=_checks.dtypes(near), input_name="near")
+            _checks.check_home(self, "preimages", near, self.subspace_.axes.B)
+            if near.shape != (Y.shape[0], self.n_features_in_):
                 raise ValueError(
                     f"near must have a row for each row of Y and a column for each feature, "
-                    f"{(len(Y), self.n_features_in_)}, and has the shape {near.shape}."
+                    f"{(Y.shape[0], self.n_features_in_)}, and has the shape {near.shape}."
                 )
         return self._found(self._lift, Y, near)
 
@@ -112,6 +116,7 @@ class Returning:
         (5, 2)
         """
         check_is_fitted(self)
+        _checks.check_numpy(self, "interpolate", self.subspace_.axes.B)
         ends = check_array(np.stack([np.ravel(first), np.ravel(last)]), dtype=_checks.DTYPES, input_name="the two rows")
         if ends.shape[1] != self.n_features_in_:
             raise ValueError(f"The rows have {ends.shape[1]} columns, and this model has {self.n_features_in_}.")
@@ -146,6 +151,7 @@ class Returning:
         (3, 3, 64)
         """
         check_is_fitted(self)
+        _checks.check_numpy(self, "latent_grid", self.subspace_.axes.B)
         if not all(0 <= j < self.n_components_ for j in components) or len({*components}) != 2:
             raise ValueError(
                 f"components must be two different numbers below {self.n_components_}, and {components} was given."
@@ -163,10 +169,14 @@ class Returning:
         return self._found(self.subspace_.lift, project(X), near)
 
     def _found(self, lift, Y, near):
+        if elsewhere(Y):
+            return in_batches_elsewhere(self._preimages(), lift, Y, near, self.subspace_.Z.shape[0])
         return in_batches(self._preimages(), lift, Y, near, self.subspace_.Z.shape)
 
     def _preimages(self):
         """The bound pre-image method; made at its first use, because some have to be trained."""
-        if not hasattr(self, "_nearest"):
+        if not hasattr(self, "_nearest") and elsewhere(self.subspace_.Z):
+            self._nearest = bind_elsewhere(self.preimage, self.subspace_)
+        elif not hasattr(self, "_nearest"):
             self._nearest = as_preimage(self.preimage, self.kernel_).bind(self.subspace_)
         return self._nearest

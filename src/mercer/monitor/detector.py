@@ -1,10 +1,12 @@
 """A detector of abnormal rows by the two charts of process monitoring."""
 
 import warnings
+from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -128,7 +130,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
             fitted, seen = fit_default(X, rng)
             gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
             return fitted, seen, lambda rows: fit_default(rows, rng, gamma=gamma, q=q)[0]
-        fit = lambda rows: clone(self.estimator).fit(rows)  # noqa: E731
+        fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
         return fit(X), np.ones(len(X), bool), fit
 
     def _limits(self, calibration, alpha):
@@ -216,6 +218,23 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         found = self.limits_ if smoothing == 1 else limits.empirical(*calibration.T, self.alpha)
         total = parts(self.estimator_)[1].subspace_.total_variance
         return charts.chart(*self.statistics(X), limits.above_rounding(found, total), smoothing, run, gaps)
+
+    def _subspaces(self):
+        """The subspaces of the model, for :func:`mercer.compress`."""
+        return parts(self.estimator_)[1]._subspaces()
+
+    def _with_subspaces(self, subspaces):
+        """A copy of the monitor on other subspaces, with the limits that it has."""
+        small = copy(self)
+        model = parts(self.estimator_)[1]._with_subspaces(subspaces)
+        pipeline = isinstance(self.estimator_, Pipeline)
+        steps = [*self.estimator_.steps[:-1], (self.estimator_.steps[-1][0], model)] if pipeline else []
+        small.estimator_ = Pipeline(steps) if pipeline else model
+        return small
+
+    @property
+    def _rho(self):
+        return parts(self.estimator_)[1]._rho
 
     def _rows(self, X, fit=False):
         _checks.check_unmasked(X)

@@ -69,8 +69,10 @@ class Anchors:
     def values(self, target):
         """f_j(zᵢ): (p, m)."""
         M = self.inverse @ target.B
-        if np.abs(self.basis @ M - target.B).max(initial=0.0) <= IN_SPAN * np.abs(target.B).max(initial=0.0):
-            return (self.at_anchors @ M).T
+        outside = self.basis @ M
+        outside -= target.B
+        if np.abs(outside, out=outside).max(initial=0.0) <= IN_SPAN * np.abs(target.B).max(initial=0.0):
+            return M.T @ self.at_anchors.T
         return target(self.Z).T
 
     def nearest(self, target):

@@ -11,7 +11,7 @@ from ..tiles import map_rows
 
 CANDIDATES = 3  # rows drawn for each feature: among so many, some that span the space and do so well
 ANCHORS = 500  # rows to write axes on, where fewer would do: pre-images begin from them
-ROUNDING = 100 * np.finfo(float).eps  # of the largest k(x, x): what is left of a row that lies in the span
+ROUNDING = 100 * float(np.finfo(float).eps)  # of the largest k(x, x): what is left of a row that lies in the span
 
 
 @dataclass(frozen=True)
