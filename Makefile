@@ -23,7 +23,7 @@ PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 .NOTPARALLEL:
 
 help:
-	@echo 'make demo         kernel PCA beside linear PCA, in one HTML page'
+	@echo 'make demo         the whole story in one HTML page (DATA=my.csv: of your own table)'
 	@echo 'make test         lint, types and the whole test suite'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
 	@echo 'make docs         the documentation, every example run'
@@ -32,7 +32,7 @@ help:
 	@echo 'make clean        remove everything that make made'
 
 demo: .venv/.demo-$(HERE)
-	@$(BIN)/mercer demo
+	@$(BIN)/mercer demo $(if $(DATA),--data '$(DATA)')
 
 test: lint
 	@echo '--- pytest'

@@ -258,3 +258,27 @@ def test_a_killed_worker_changes_nothing(X, cluster):
     assert victim not in cluster.run(os.getpid).values()
     assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-12)
     assert_allclose(fitted.transform(X), expected.transform(X), atol=1e-12)
+
+
+def test_the_command_line_fits_parquet_files_with_workers(X, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", exc_type=ImportError)
+    pytest.importorskip("dask.dataframe")
+    from test_cli import run
+
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(name="word")
+    for i, rows in enumerate((slice(0, 200), slice(200, N))):
+        frame[rows].to_parquet(tmp_path / f"part-{i}.parquet")
+    out = tmp_path / "model.mercer"
+    pattern = str(tmp_path / "part-*.parquet")
+    result = run("fit", pattern, "-o", out, "-q", "3", "--workers", "2", "--seed", "0")
+    assert result.exit_code == 2
+    assert "'name' holds no numbers" in result.stderr
+    assert not out.exists()
+    result = run("fit", pattern, "-o", out, "-q", "3", "--workers", "2", "--seed", "0", "--exclude", "name")
+    assert result.exit_code == 0, result.output
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = mercer.KernelPCA(3, kernel=RBF("median"), solver="landmarks", random_state=0).fit(scaled)
+    with pytest.warns(UserWarning, match="recipe"):
+        fitted = mercer.load(out)
+    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-8)

@@ -133,3 +133,16 @@ def test_the_story_of_the_digits_is_true():
     linear = [KernelPCA(q, kernel="linear").fit(X[60:]) for q in (4, 8, 12, 16, 20, 24, 32)]
     errors = [np.mean((model.denoise(clean + noise) - clean) ** 2) for model in (kernel, *linear)]
     assert errors[0] < 0.6 * min(errors[1:])
+
+
+def test_the_demo_of_somebodys_table(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["left,right,kind", *(f"{a:.3f},{b:.3f},{'xy'[a > 0]}" for a, b in rng.standard_normal((40, 2))), ",1.0,x"]
+    (tmp_path / "my.csv").write_text("\n".join(lines))
+    for _ in range(2):  # an earlier page is replaced
+        result = run("demo", "--data", tmp_path / "my.csv", "-o", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+    assert "mercer fit" in result.stdout
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "kind=x" in page
+    assert Tags(page).open == []

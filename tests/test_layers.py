@@ -10,7 +10,7 @@ import mercer
 ROOT = Path(mercer.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
-    {"tiles", "lazy", "kernels", "native", "_native", "_checks"},
+    {"tiles", "lazy", "kernels", "native", "_native", "_checks", "arrays"},
     {"gram", "landmarks", "ritz", "davidson", "eigen", "likelihood", "weights"},
     {"rkhs"},
     {"preimage", "reduce"},

@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs
 from mercer import datasets, fetching, reproduce
 
 pytest.importorskip("matplotlib", reason="pictures are an extra: pip install 'mercer[plots]'")
-from mercer.reproduce import (  # noqa: E402
+from mercer.reproduce import (
     deplaen_3,
     deplaen_4,
     index,
@@ -78,7 +78,7 @@ def test_nine_of_tippings_kernels_find_what_ninety_do(tmp_path, monkeypatch):
     check_files(tmp_path, "tipping-1-3", rows)
     assert len(rows) == 9
     assert all(row["correlation"] > 0.98 for row in rows[:5])
-    draws = list(csv.DictReader(open(tmp_path / "tipping-1-3-draws.csv", encoding="utf-8")))
+    draws = list(csv.DictReader((tmp_path / "tipping-1-3-draws.csv").read_text(encoding="utf-8").splitlines()))
     assert all(4 <= int(draw["representing vectors"]) <= 12 and float(draw["violation"]) <= 1e-6 for draw in draws)
     assert int(draws[0]["representing vectors"]) == 8
 
@@ -96,7 +96,7 @@ def test_a_fifth_of_the_kernels_serves_the_diabetes_data(tmp_path):
 
 
 def test_two_cs_are_found_by_the_mixture_and_by_no_cloud(tmp_path, monkeypatch):
-    monkeypatch.setattr(zhou_1_2, "QUICK_DRAWS", 2)
+    monkeypatch.setattr(zhou_1_2, "QUICK_DRAWS", 1)
     rows = zhou_1_2.run(tmp_path, quick=True)
     check_files(tmp_path, "zhou-1-2", rows)
     for row in rows:
@@ -132,9 +132,25 @@ def test_zeros_and_ones_come_back_from_two_numbers(tmp_path, monkeypatch):
     assert rows[-1]["explained"] == pytest.approx(deplaen_4.EXPLAINED, abs=0.01)  # at 4√2
 
 
-def test_the_parabola_comes_back_to_a_curve(tmp_path):
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """All reproductions, where there are two and the data of one are missing: the folder, what was made, and lines."""
+    folder, lines = tmp_path_factory.mktemp("page"), []
+
+    def load(name):
+        raise FileNotFoundError(f"There is no data set {name!r}.")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduce, "MODULES", {"parabola": "parabola", "tipping-4": "tipping_4"})
+        patch.setattr(tipping_4, "load", load)
+        made = reproduce.run("all", folder, quick=True, report=lines.append)
+    return folder, made, lines
+
+
+def test_the_parabola_comes_back_to_a_curve(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(output.Output, "picture", lambda *args: None)
     rows = parabola.run(tmp_path, quick=True)
-    check_files(tmp_path, "parabola", rows)
+    check_files(page[0], "parabola", rows)  # those of another run: they are the same
     table = {(row["kernel"], row["component"]): row for row in rows}
     assert [sum(name == kernel for name, _ in table) for kernel in parabola.KERNELS] == [2, 5, 8]
     assert table["linear", 1]["rank correlation with x"] > 0.99
@@ -156,16 +172,18 @@ def blobs(name=None, a_class=30):
 def test_the_table_of_errors(tmp_path, monkeypatch):
     monkeypatch.setattr(usps_table, "load", blobs)
     monkeypatch.setattr(usps_table, "QUICK_SIZES", (32, 64))
+    monkeypatch.setattr(usps_table, "QUICK_DEGREES", (1, 3))
     lines = []
     rows = usps_table.run(tmp_path, quick=True, report=lines.append)
     check_files(tmp_path, "usps-table", rows)
-    assert len(lines) == len(rows) == 8
+    assert len(lines) == len(rows) == 4
     assert all(row["one-versus-one"] == row["one-versus-rest"] == 0 for row in rows)  # these classes are far apart
 
 
 def test_what_was_computed_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(usps_table, "load", blobs)
     monkeypatch.setattr(usps_table, "QUICK_SIZES", (32, 64))
+    monkeypatch.setattr(usps_table, "QUICK_DEGREES", (1, 3))
     first = usps_table.run(tmp_path, quick=True)
     (tmp_path / "usps-table.csv").unlink()
     removed = next((tmp_path / "kept").glob("usps-table-3-64-*"))
@@ -188,8 +206,10 @@ def test_errors_on_some_real_digits(degree, q, rule, low, high):
 
 def test_kernel_pca_cleans_digits_better_than_linear_pca(tmp_path, monkeypatch):
     needs("usps")
-    monkeypatch.setattr(usps_denoise, "QUICK_A_CLASS", 60)
-    monkeypatch.setattr(usps_denoise, "QUICK_TEST", 15)
+    monkeypatch.setattr(usps_denoise, "QUICK_A_CLASS", 100)
+    monkeypatch.setattr(usps_denoise, "QUICK_TEST", 10)
+    monkeypatch.setattr(usps_denoise, "COMPONENTS", (16, 64, 256))
+    monkeypatch.setattr(usps_denoise, "METHODS", {k: usps_denoise.METHODS[k] for k in ("fixed point", "mean of ten")})
     rows = usps_denoise.run(tmp_path, quick=True)
     check_files(tmp_path, "usps-denoise", rows)
     for noise in usps_denoise.NOISES:
@@ -198,10 +218,10 @@ def test_kernel_pca_cleans_digits_better_than_linear_pca(tmp_path, monkeypatch):
             if row["noise"] == noise:
                 kind = row["method"].partition(",")[0]
                 best[kind] = max(best.get(kind, 0), row["PSNR"])
-        assert best["none"] < best["linear PCA"] < best["kernel PCA"] - 0.5
+        assert best["none"] < best["linear PCA"] < best["kernel PCA"] - 2
 
 
-@pytest.mark.parametrize("module", [prml_12_17, parabola, deplaen_3])
+@pytest.mark.parametrize("module", [prml_12_17, deplaen_3])
 def test_a_second_run_gives_the_same_numbers(module, tmp_path, monkeypatch):
     monkeypatch.setattr(prml_12_17, "QUICK_DRAWS", 3)
     monkeypatch.setattr(output.Output, "picture", lambda *args: None)
@@ -226,33 +246,27 @@ def test_an_unknown_name_is_refused_with_those_that_are():
         reproduce.run("tipping", "nowhere")
 
 
-def test_all_makes_a_page_and_leaves_out_what_has_no_data(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "MODULES", {"parabola": "parabola", "tipping-4": "tipping_4"})
-
-    def load(name):
-        raise FileNotFoundError(f"There is no data set {name!r}.")
-
-    monkeypatch.setattr(tipping_4, "load", load)
-    lines = []
-    assert reproduce.run("all", tmp_path, quick=True, report=lines.append) == ["parabola"]
+def test_all_makes_a_page_and_leaves_out_what_has_no_data(page):
+    folder, made, lines = page
+    assert made == ["parabola"]
     assert "There is no data set 'pima'." in lines
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert 'src="parabola-first.png"' in page
-    assert "There is no data set 'pima'." in page
-    assert page.count("<section") == page.count("</section>") == 2
-    assert "<td>77.1%, 0.329</td>" in page
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    assert 'src="parabola-first.png"' in text
+    assert "There is no data set 'pima'." in text
+    assert text.count("<section") == text.count("</section>") == 2
+    assert "<td>77.1%, 0.329</td>" in text
 
 
 def test_a_full_disk_is_not_taken_for_missing_data(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce, "MODULES", {"parabola": "parabola"})
-    monkeypatch.setattr(parabola, "run", lambda *args, **kwargs: open(tmp_path / "not there"))
+    monkeypatch.setattr(parabola, "run", lambda *args, **kwargs: (tmp_path / "not there").read_text())
     with pytest.raises(FileNotFoundError, match="not there"):
         reproduce.run("all", tmp_path)
 
 
 def test_markdown_as_html():
-    text = "# A & B\n\nSome *words* and `x < y`,\nmore.\n\n* one\n* two\n  lines\n\na | b\n--- | ---\n1 | \n\n![p](p.png)\n"
-    made = index.as_html(text)
+    text = "# A & B\n\nSome *words* and `x < y`,\nmore.\n\n* one\n* two\n  lines\n\na | b\n--- | ---\n1 | \n\n"
+    made = index.as_html(text + "![p](p.png)\n")
     assert made.split("\n")[0] == "<h2>A &amp; B</h2>"
     assert "<em>words</em> and <code>x &lt; y</code>" in made
     assert "<ul><li>one</li><li>two\n  lines</li></ul>" in made

@@ -143,7 +143,7 @@ def _check_names(estimator, X):
 
 
 class _Bound:
-    """A method of a fitted estimator, as one object that travels; its blocks are arrays, whose columns have no names."""
+    """A method of a fitted estimator, as one object that travels; blocks are arrays, whose columns have no names."""
 
     def __init__(self, estimator, method):
         self.estimator, self.name = copy(estimator), method.__name__
@@ -227,3 +227,18 @@ def cluster(address=None, workers=None):
         Client(local) as client,
     ):
         yield client
+
+
+def read_parquet(pattern, columns=None):
+    """Return a Dask data frame of Parquet files; ``pattern`` may hold * and ?."""
+    import dask.dataframe as dd
+
+    return dd.read_parquet(pattern, columns=columns)
+
+
+def means_and_scales(X):
+    """Means and standard deviations of columns, 1 where a column is constant, in one pass and without cancellation."""
+    import dask
+
+    mean, scale = dask.compute(X.mean(axis=0), X.std(axis=0))
+    return mean, np.where(scale > 0, scale, 1.0)

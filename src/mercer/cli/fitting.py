@@ -84,6 +84,7 @@ Examples:
   mercer fit iris.csv -o flowers.mercer --model classifier --target species
   mercer fit log.parquet -o watch.mercer --model monitor --alpha 0.001
   zcat big.csv.gz | mercer fit - -o model.mercer --solver landmarks
+  mercer fit 'part-*.parquet' -o model.mercer --workers 2
 """
 )
 @reading
@@ -122,6 +123,8 @@ Examples:
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
 @click.option("--preimage", help="auto, fixed_point, gradient, distances, smoother or learned.")
 @click.option("--seed", type=int, help="Seed of whatever is drawn at random.")
+@click.option("--workers", type=int, help="Fit with so many processes: DATA are Parquet files, 'part-*.parquet'.")
+@click.option("--cluster", help="Fit on the Dask scheduler at this address: tcp://… or tls://…")
 @click.option("--force", is_flag=True, help="Replace a file that is already there.")
 @click.option("--json", is_flag=True, help="Print what was done as JSON on standard output.")
 def fit(
@@ -134,6 +137,8 @@ def fit(
     missing: str,
     categorical: str,
     no_scale: bool,
+    workers: int | None,
+    cluster: str | None,
     force: bool,
     json: bool,
     **settings: Any,
@@ -149,6 +154,9 @@ def fit(
     if (target is None) == (model == "classifier"):
         raise click.UsageError("--model classifier needs a --target, and no other model takes one.")
     estimator = build(model, settings)
+    if workers is not None or cluster is not None:
+        _fit_elsewhere(estimator, data, output, columns, exclude, not no_scale, cluster, workers, json)
+        return
     from ..io import save
     from ..tables import choose, learn
     from .telling import facts, summary
@@ -183,6 +191,29 @@ def fit(
     for done in [*_said(recipe, table, kept, no_scale), f"{output}: {line}"]:
         say(done)
     tell(told | {"output": output, "bytes": os.path.getsize(output), "rows": len(X)}, json)
+
+
+def _fit_elsewhere(
+    estimator: Any,
+    data: Source,
+    output: str,
+    columns: Any,
+    exclude: Any,
+    scale: bool,
+    cluster: Any,
+    workers: Any,
+    json: bool,
+) -> None:
+    """Fit on a cluster, to Parquet files."""
+    from ..io import save
+    from .clusters import fit_on_cluster
+    from .telling import facts, summary
+
+    recipe, n = fit_on_cluster(estimator, data.path, columns, exclude, scale, cluster, workers)
+    save(estimator, output, recipe=recipe)
+    say(f"{data.path}: {n} rows, {count(recipe.columns, 'column')}")
+    say(f"{output}: {summary(estimator)}")
+    tell(facts(estimator) | {"output": output, "bytes": os.path.getsize(output), "rows": n}, json)
 
 
 def _said(recipe: Any, table: Any, kept: Any, no_scale: bool) -> list[str]:

@@ -201,13 +201,17 @@ def reproduce(what: str, quick: bool, output: Path) -> None:
     show_default=True,
     help="Folder for the page. An earlier demo in it is replaced; a folder with anything else is refused.",
 )
-def demo(output: Path) -> None:
-    """Show kernel PCA beside PCA on built-in data.
+@click.option("--data", help="Your own table instead: it is fitted with sensible choices, and a report is written.")
+def demo(output: Path, data: str | None) -> None:
+    """Tell the whole story on built-in data.
 
-    Prints a short table and writes one HTML page that needs nothing beside itself: rings, clusters,
-    novelty and handwritten digits, with the lines of Python that drew each picture under it.
-    Needs matplotlib and some ten seconds.
+    Prints two short tables and writes one HTML page that needs nothing beside itself: components, denoising,
+    sampling, a mixture, a sparse model, a watched process, speed, with the lines of Python that drew each picture
+    under it. With --data it is your own table: a model and its report. Needs matplotlib and up to a minute.
     """
+    if data is not None:
+        _own(data, output)
+        return
     from ..demo import make
 
     try:
@@ -217,6 +221,22 @@ def demo(output: Path) -> None:
     for table in tables:
         click.echo(_aligned(table))
     click.echo(f"\nThe page: {page}")
+
+
+def _own(data: str, output: Path) -> None:
+    """Fit a model to somebody's table and write its report."""
+    from ..demo import check_folder
+    from .fitting import fit
+
+    if not (output / "model.mercer").is_file():
+        check_folder(output)
+    output.mkdir(parents=True, exist_ok=True)
+    model, page = output / "model.mercer", output / "index.html"
+    common = ["--missing", "mean", "--categorical", "one-hot", "--seed", "0", "--force"]
+    fit.main([data, "-o", str(model), *common], standalone_mode=False)
+    report.main([str(model), data, "-o", str(page), "--force"], standalone_mode=False)
+    click.echo(f"The same by hand:\n  mercer fit {data} -o {model} {' '.join(common[:4])}")
+    click.echo(f"  mercer report {model} {data} -o {page}\nThe page: {page}")
 
 
 def _aligned(table: Table) -> str:

@@ -13,7 +13,14 @@ from ..models.probabilistic import ProbabilisticKernelPCA
 from ..rkhs import FeatureGaussian
 
 ALL_BUT = 0.01  # of the variance: the gap is sought among the components that hold the rest
-RULES = {"variance": "variance left", "likelihood": "−log density + constant", "gap": "next / this variance"}
+SHUFFLES = 20  # of each column by itself, which leave no structure but that of chance
+CHANCE = 0.95  # of the shuffles have a component of less variance
+RULES = {
+    "variance": "variance left",
+    "likelihood": "−log density + constant",
+    "gap": "next / this variance",
+    "permutation": "variance by chance / this variance",
+}
 
 
 @dataclass(frozen=True)
@@ -39,11 +46,12 @@ def n_components(model, X, *, rule="variance", share=0.95, max_components=None, 
         What to choose for: its kernel, centring, solver and noise variance are used. It is not changed.
     X : array-like of shape (n_samples, n_features)
         Rows.
-    rule : {"variance", "likelihood", "gap"}, default="variance"
+    rule : {"variance", "likelihood", "gap", "permutation"}, default="variance"
         ``"variance"``: the fewest that hold a ``share`` of the variance. ``"likelihood"``: the most likely number on
         rows that were held out, at one noise variance: that of the model if it is a number, else the one that it finds
         on all rows. ``"gap"``: the number before the steepest fall λ_{q+1}/λ_q, among those that hold 99 % of the
-        variance.
+        variance. ``"permutation"``: the leading ones that hold more of the variance than they would by chance, which
+        20 shuffles of each column by itself tell (Horn's parallel analysis).
     share : float, default=0.95
         Share of the variance, for ``rule="variance"``.
     max_components : int, default=None
@@ -51,7 +59,7 @@ def n_components(model, X, *, rule="variance", share=0.95, max_components=None, 
     cv : int or splitter, default=5
         Folds of ``rule="likelihood"``. Each is decomposed once, for all numbers of components.
     random_state : int or None, default=None
-        Seed of the folds.
+        Seed of the folds and of the shuffles.
 
     Returns
     -------
@@ -74,6 +82,8 @@ def n_components(model, X, *, rule="variance", share=0.95, max_components=None, 
     if rule == "likelihood":
         folds = KFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, Integral) else check_cv(cv)
         scores, best = _likelihood(model, X, max_components, folds)
+    elif rule == "permutation":
+        scores, best = _permutation(model, X, max_components, np.random.default_rng(random_state))
     elif rule == "gap":
         scores, best = _gap(_spectrum(model, X, max_components))
     else:
@@ -103,6 +113,18 @@ def _gap(kpca):
         return np.zeros(len(lam)), 1
     falls = lam[1:] / lam[:-1]
     return falls, int(np.argmin(falls[: max(kpca.subspace_.holding(1 - ALL_BUT), 1)])) + 1
+
+
+def _permutation(model, X, most, rng):
+    """The share of a component by chance over its share, and the number of leading ones before this reaches 1."""
+    kpca = _spectrum(model, X, most)
+    shares, fixed = kpca.explained_variance_ratio_, clone(model).set_params(kernel=kpca.kernel_)
+    chance = np.zeros((SHUFFLES, len(shares)))
+    for row in chance:
+        found = _spectrum(fixed, rng.permuted(X, axis=0), len(shares)).explained_variance_ratio_
+        row[: len(found)] = found[: len(shares)]
+    scores = np.quantile(chance, CHANCE, axis=0) / shares
+    return scores, max(int(np.argmax(np.append(scores, 1.0) >= 1)), 1)
 
 
 def _likelihood(model, X, most, folds):

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..rkhs import principal_subspace
+
 STABLE = 0.9  # of an axis: the share that lies in the axes found again
 
 
@@ -70,12 +72,13 @@ def stability(model, X, *, n_resamples=20, share=0.5, random_state=None):
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be at least 1, and {n_resamples!r} was given.")
     whole = clone(model).fit(X)
-    part = clone(model).set_params(kernel=whole.kernel_)
-    axes = whole.subspace_.axes
+    axes, settings = whole.subspace_.axes, {"center": model.center, "solver": model.solver, "rng": rng}
     same, held = np.zeros((n_resamples, len(axes))), np.zeros((n_resamples, len(axes)))
     for i in range(n_resamples):
         rows = np.sort(rng.choice(len(X), int(share * len(X)), replace=False))
-        inner = axes.inner(clone(part).fit(X[rows]).subspace_.axes)
+        # by the very kernel of all rows: one bound anew may have another feature space
+        part = principal_subspace(whole.kernel_, X[rows].astype(axes.Z.dtype), len(axes), **settings)
+        inner = axes.inner(part.axes)
         found = min(inner.shape)
         same[i, :found] = np.abs(inner.diagonal())
         held[i] = np.sum(inner**2, axis=1)
