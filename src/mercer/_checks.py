@@ -77,10 +77,10 @@ def check_home(estimator, method, X, fitted):
     """Refuse rows that do not live where those of ``fit`` did."""
     if arrays.home(X) != arrays.home(fitted):
         raise ValueError(
-            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and the same device as "
-            f"those passed to fit(), which were of {arrays.library(fitted)}: these are of {arrays.library(X)}. Move the "
-            "rows or the model (sklearn.utils._array_api.move_estimator_to), or fit again. Arrays of other libraries "
-            "than NumPy stay what they are under sklearn.set_config(array_api_dispatch=True), and become NumPy's else."
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and the same device "
+            f"as those passed to fit(), which were of {arrays.library(fitted)}: these are of {arrays.library(X)}. Move "
+            "the rows or the model (sklearn.utils._array_api.move_estimator_to), or fit again. Arrays of other "
+            "libraries stay what they are under sklearn.set_config(array_api_dispatch=True), and become NumPy's else."
         )
 
 

@@ -146,9 +146,9 @@ def side_by_side(*parts):
     if not elsewhere(parts[0]):
         return np.column_stack(parts)
     xp = namespace(parts[0])
-    parts = [part if part.ndim == 2 else part[:, None] for part in parts]
-    dtype = xp.result_type(*parts)
-    return xp.concat([xp.astype(part, dtype, copy=False) for part in parts], axis=1)
+    blocks = [part if part.ndim == 2 else part[:, None] for part in parts]
+    dtype = xp.result_type(*blocks)
+    return xp.concat([xp.astype(block, dtype, copy=False) for block in blocks], axis=1)
 
 
 def stacked(parts):

@@ -249,7 +249,8 @@ def _pivoted(K):
     if not elsewhere(K):
         L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=tol)
         return np.tril(L[:rank, :rank]), order[:rank] - 1
-    L, left, pivots = xp.zeros_like(K), copied(diagonal(K)), []
+    L, left = xp.zeros_like(K), copied(diagonal(K))
+    pivots: list[int] = []
     while len(pivots) < n and float(left[i := int(xp.argmax(left))]) > tol:
         k = len(pivots)
         L[:, k] = (K[:, i] - L[:, :k] @ L[i, :k]) / xp.sqrt(left[i])

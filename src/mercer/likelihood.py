@@ -6,8 +6,7 @@ R = S where w > 0 and R ≤ S where w = 0. Values are per row: times n they are 
 """
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import iadd
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -15,8 +14,9 @@ import scipy.linalg
 from .eigen import signs
 from .gram import Gram
 from .kernels.base import in_float64
-from .landmarks import ROWS_EACH, rpcholesky
-from .tiles import CACHE_ENTRIES, LANES, available_bytes, budget_entries, in_threads, map_rows, slices, sum_rows
+from .landmarks import ROWS_EACH, TALL, rpcholesky
+from .lazy import take
+from .tiles import LANES, available_bytes, fold_rows, map_rows, sum_rows
 
 EPS = np.finfo(float).eps
 ARRAYS = LANES + 4  # m × m: sums of products that are kept apart, a product for each thread, K and what is left of it
@@ -42,9 +42,9 @@ class Likelihood:
     def of(cls, kernel, X, candidates, weights=None):
         """One pass over the rows X with weights that sum to 1 (None: 1/n); ``candidates`` are numbers of rows."""
         _check_memory(len(candidates))
-        p = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights
+        p = np.broadcast_to(1 / X.shape[0], X.shape[:1]) if weights is None else weights
         trace = sum_rows(lambda x, p: p @ kernel.diag(in_float64(x)), X, p, width=X.shape[1])
-        Z = in_float64(X[candidates])
+        Z = in_float64(take(X, candidates))
         K = kernel(Z, Z) if np.issubdtype(Z.dtype, np.integer) else Gram(kernel, Z).dense()
         eps, K = np.finfo(K.dtype).eps, K.astype(float, copy=False)
         first = _first_of_equals(K)
@@ -54,7 +54,7 @@ class Likelihood:
             K, M, negative = _positive_part(K, M, eps)
         some = np.flatnonzero(K.diagonal() > EPS * K.diagonal().max())  # a row at the origin spans nothing
         kept = kept[some]
-        shares = np.bincount(first, p[candidates])[kept]
+        shares = np.bincount(first, take(p, candidates))[kept]
         shares = shares / max(shares.sum(), EPS)
         return cls(_block(K, some), _block(M, some), float(trace), candidates[kept], shares, negative)
 
@@ -69,7 +69,7 @@ class Likelihood:
 
     def signs(self, active, B, points):
         """±1 for each of these axes, such that Σ y³ > 0 over the candidates, however many of them are active."""
-        return signs(self.K[:, active] @ B, self.shares[:, None], points[self.rows])
+        return signs(self.K[:, active] @ B, self.shares[:, None], take(points, self.rows))
 
     def at(self, rho, w):
         """The covariance whose weights are w, (m,)."""
@@ -102,16 +102,13 @@ def _first_of_equals(K):
 
 def _second_moment(k, X, p, m):
     """Σₙ pₙ k(Z, xₙ)k(xₙ, Z), in tiles so tall that making the products takes longer than adding them."""
-    height = max(1, int(min(max(m // 2, CACHE_ENTRIES // m), budget_entries() // m)))
 
-    def work(lane):
-        M, product = np.zeros((m, m)), np.empty((m, m))
-        for rows in lane:
-            F = k(in_float64(X[rows])) * np.sqrt(p[rows])[:, None]
-            M += np.matmul(F.T, F, out=product)
-        return M
+    def add(sums, x, p):
+        (M,) = sums
+        F = k(in_float64(x)) * np.sqrt(p)[:, None]
+        M += F.T @ F
 
-    return reduce(iadd, in_threads(work, slices(X.shape[0], height), "rows"))
+    return fold_rows(add, lambda: (np.zeros((m, m)),), X, p, width=max(1, m // TALL))[0]
 
 
 def _positive_part(K, M, eps):
@@ -133,8 +130,8 @@ def choose_candidates(gram, m, rng, weights=None):
     if m >= n:
         return np.arange(n)
     rows = np.arange(n) if n <= most or not isinstance(gram, Gram) else np.sort(rng.choice(n, most, replace=False))
-    part = Gram(gram.kernel, gram.X[rows]).coarse() if isinstance(gram, Gram) else gram
-    pivots = rpcholesky(part, m, rng, None if weights is None else weights[rows])[1]
+    part = Gram(gram.kernel, take(gram.X, rows)).coarse() if isinstance(gram, Gram) else gram
+    pivots = rpcholesky(part, m, rng, take(weights, rows))[1]
     return np.sort(rows[pivots]) if len(pivots) else rows[:1]
 
 

@@ -141,8 +141,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
         solver, q = self._resolved_solver(), None if self._needs_all else self.n_components
         if isinstance(solver, EM) and elsewhere(X):
             raise ValueError(
-                f"solver='em' works on NumPy arrays, and these rows are of {library(X)}. Use another solver, which finds "
-                "the same components in less time, or give the rows as a NumPy array."
+                f"solver='em' works on NumPy arrays, and these rows are of {library(X)}. Use another solver, which "
+                "finds the same components in less time, or give the rows as a NumPy array."
             )
         subspace = principal_subspace(
             kernel, X, q, gram=gram, weights=weights, center=self.center, solver=solver, rng=rng
@@ -240,8 +240,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
             )
         elif self.n_components is not None and lam[-1] < FLAT * rho:
             message = (
-                f"The last component has hardly more variance ({float(lam[-1]):.3g}) than the noise ({rho:.3g}): the spectrum "
-                "is flat there, and its direction is arbitrary. Lower n_components."
+                f"The last component has hardly more variance ({float(lam[-1]):.3g}) than the noise ({rho:.3g}): the "
+                "spectrum is flat there, and its direction is arbitrary. Lower n_components."
             )
         else:
             return

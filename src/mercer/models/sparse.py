@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 from .. import _checks, kernels, preimage
 from ..gram import Dense, Gram
 from ..kernels import Precomputed, as_kernel
+from ..lazy import is_lazy, take
 from ..likelihood import Likelihood, choose_candidates, row_numbers
 from ..rkhs import principal_subspace
 from ..weights import SOLVERS, check_noise, fit_number, fit_weights
@@ -161,11 +162,13 @@ class SparseKernelPCA(KernelTransformer):
 
     def _fit(self, X, sample_weight):
         n = _num_samples(X)
-        counted = np.arange(n) if sample_weight is None else _checks.check_weights(sample_weight, X)[1]
+        counted = None  # all rows
+        if sample_weight is not None and not is_lazy(X):
+            counted = _checks.check_weights(sample_weight, X)[1]
         self._given = n, counted  # a row of weight 0 is none to the model, and has its number to the caller
         super()._fit(X, sample_weight)
         del self._given
-        self.support_ = counted[self.support_]
+        self.support_ = self.support_ if counted is None else counted[self.support_]
         self.log_likelihoods_ = self.n_rows_ * self.log_likelihoods_
         self.log_likelihood_ = float(self.log_likelihoods_[-1])
 
@@ -183,7 +186,7 @@ class SparseKernelPCA(KernelTransformer):
         self.log_likelihoods_ = np.array(fit.values)
         subspace = principal_subspace(
             kernel,
-            X[self.support_],
+            take(X, self.support_),
             self.n_components if isinstance(self.n_components, Integral) else None,
             gram=None if gram is None else Dense(gram.block(self.support_)),
             weights=w,
@@ -218,7 +221,8 @@ class SparseKernelPCA(KernelTransformer):
         if isinstance(asked, Integral):
             return choose_candidates(Gram(kernel, X) if gram is None else gram, int(asked), rng, weights)
         n_given, counted = self._given
-        chosen = np.flatnonzero(np.isin(counted, row_numbers(asked, n_given)))
+        asked = np.unique(row_numbers(asked, n_given))
+        chosen = asked if counted is None else np.flatnonzero(np.isin(counted, asked))
         if len(chosen) == 0:
             raise ValueError("All candidates have the sample weight 0: at least one that counts is needed.")
         return chosen

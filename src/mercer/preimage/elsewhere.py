@@ -84,7 +84,7 @@ def _fixed_point(method, subspace):
 
 
 def _climb(method, both, Z, G, X):
-    """Raise f(x) = Σ gᵢκ(tᵢ) of every row; those that have settled, or whose weights cancel, are left where they are."""
+    """Raise f(x) = Σ gᵢκ(tᵢ) of every row; those that have settled, or whose weights cancel, stay where they are."""
     xp = namespace(X)
     spread = float(xp.mean(xp.var(Z, axis=0))) or 1.0
     f, C = _weights(both, G, X)

@@ -22,6 +22,7 @@ from .progress import Told, duration
 
 MOST_ROWS = 1000  # that a comparison takes, unless it is told otherwise
 WIDTHS = tuple(np.geomspace(0.01, 100, 9).tolist())  # γ times the median squared distance
+DRAWS = 3  # of the noise
 COMPONENTS = 10  # of the model that is taken where none is given
 
 
@@ -139,7 +140,7 @@ class _Trial:
     """Rows, folds, candidates and squared distances: all that a comparison needs."""
 
     X: np.ndarray
-    noisy: np.ndarray
+    noisy: list[np.ndarray]
     model: Any
     candidates: list[Kernel]
     folds: list
@@ -160,7 +161,7 @@ class _Trial:
         candidates = [c for k in kernels for c in _path(k, widths, unit)]
         seed = int(rng.integers(2**31))
         folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
-        noisy = X + noise * rng.standard_normal(X.shape)
+        noisy = [X + noise * rng.standard_normal(X.shape) for _ in range(DRAWS if noise else 1)]
         return cls(X, noisy, model, candidates, folds, sqdist(X, X), seed)
 
     def run(self, candidate):
@@ -175,7 +176,7 @@ class _Trial:
         return row.seconds * len(self.candidates)
 
     def _error(self, candidate, seen, held):
-        X, x = self.X[seen], self.noisy[held]
+        X, x = self.X[seen], np.concatenate([rows[held] for rows in self.noisy])
         bound = candidate.bind(X, center=self.model.center)
         gram = None
         if isinstance(bound, Radial) and bound.lengthscale is None:
@@ -187,7 +188,7 @@ class _Trial:
         nearest = as_preimage(self.model.preimage, bound).bind(subspace)
         tiles = row_tiles(len(x), 4 * len(X))  # arrays of the size (rows, anchors) alive at once
         back = np.concatenate([nearest(subspace.lift(subspace.project(x[i]))).X for i in tiles])
-        return float(np.mean(np.sum((self.X[held] - back) ** 2, axis=1)))
+        return float(np.mean(np.sum((np.tile(self.X[held], (len(self.noisy), 1)) - back) ** 2, axis=1)))
 
     def _q(self, n):
         q = self.model.n_components
