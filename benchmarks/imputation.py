@@ -3,8 +3,8 @@
     MERCER_DATA=… python benchmarks/imputation.py [--seeds 3]
 
 Root mean squared errors of the values that were erased, in standard deviations of their columns (pixels: in grey levels
-from 0 to 1); means over seeds, with standard errors. All with defaults, but for digits ``scale="none"``: pixels have one
-unit.
+from 0 to 1); means over seeds, with standard errors. All with defaults, but for digits ``scale="none"``: pixels have
+one unit.
 """
 
 import argparse

@@ -78,7 +78,8 @@ def main():
         values = np.array([row[fault] for row in late])
         cells = [f"{np.nanmedian(v):.0f} ({np.mean(~np.isnan(v)):.0%})" for v in values.T]
         print(f"| {fault} | " + " | ".join(cells) + " |")
-    print("\nThe failed sensor has the largest contribution, share of alarms\n\n| error, sd | SPE | T² |\n|---|---|---|")
+    print("\nThe failed sensor has the largest contribution, share of alarms\n")
+    print("| error, sd | SPE | T² |\n|---|---|---|")
     for size, values in right.items():
         spe, t2 = np.mean(values, axis=0)
         print(f"| {size:g} | {spe:.1%} | {t2:.1%} |")

@@ -211,7 +211,6 @@ def test_methods_of_rows_answer_lazily(X, estimator, method):
     [
         mercer.ProbabilisticKernelPCA(3, kernel=RBF("median"), solver=Landmarks(40), random_state=0),
         mercer.SparseKernelPCA(3, kernel=RBF("median"), noise_variance=0.02, candidates=np.arange(0, N, 10)),
-        mercer.KernelPCAMonitor(model()),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -220,6 +219,23 @@ def test_other_models_fit_the_same(X, estimator):
     for method in ("score_samples", "reconstruction_error", "t2", "spe"):
         if hasattr(expected, method):
             assert_allclose(getattr(fitted, method)(X), getattr(expected, method)(X), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [None, model()], ids=["default", "given"])
+def test_a_monitor_of_a_dask_array_knows_its_rows(estimator):
+    rows = np.random.default_rng(2).standard_normal((5000, D))
+    monitor = mercer.KernelPCAMonitor(estimator, alpha=0.05, random_state=0).fit(chunked(rows, (2000, 3000)))
+    fresh = np.random.default_rng(3).standard_normal((5000, D))
+    assert 0.02 < np.mean(monitor.predict(chunked(fresh, (5000,))).compute() == -1) < 0.09
+    assert np.all(monitor.predict(fresh[:10] + 8) == -1)
+
+
+def test_a_monitor_of_a_dask_array_takes_no_pipeline(X):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    with pytest.raises(ValueError, match="Scale the Dask array first"):
+        mercer.KernelPCAMonitor(make_pipeline(StandardScaler(), model())).fit(chunked(X))
 
 
 def test_on_a_cluster(X, cluster):

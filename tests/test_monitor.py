@@ -225,7 +225,11 @@ def test_held_out_values_come_from_models_that_have_not_seen_them(X):
 @pytest.mark.parametrize("name", LIMITS)
 def test_false_alarms_of_independent_rows(name):
     rng = np.random.default_rng(0)
-    draw = lambda n: np.column_stack([np.cos(t := rng.uniform(0, 6, n)), np.sin(t)]) + 0.1 * rng.normal(size=(n, 2))
+
+    def draw(n):
+        angle = rng.uniform(0, 6, n)
+        return np.column_stack([np.cos(angle), np.sin(angle)]) + 0.1 * rng.normal(size=(n, 2))
+
     rates = [
         np.mean(KernelPCAMonitor(alpha=0.05, limits=name, random_state=s).fit(draw(500)).predict(draw(2000)) == -1)
         for s in range(3)

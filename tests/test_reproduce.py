@@ -8,10 +8,12 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.io import savemat
 from sklearn.datasets import make_blobs
 
 from mercer import datasets, fetching, reproduce
+from mercer.cli import main
 
 pytest.importorskip("matplotlib", reason="pictures are an extra: pip install 'mercer[plots]'")
 from mercer.reproduce import (
@@ -262,6 +264,23 @@ def test_a_full_disk_is_not_taken_for_missing_data(tmp_path, monkeypatch):
     monkeypatch.setattr(parabola, "run", lambda *args, **kwargs: (tmp_path / "not there").read_text())
     with pytest.raises(FileNotFoundError, match="not there"):
         reproduce.run("all", tmp_path)
+
+
+@pytest.mark.parametrize("args", [["nothing"], ["tipping-4"]])
+def test_the_command_says_in_one_line_what_is_wrong(args, tmp_path, monkeypatch):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(fetching.fetch, "__defaults__", (Web({}),))
+    result = CliRunner().invoke(main, ["reproduce", *args, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: There is no ")
+    assert result.output.count("\n") == 1
+
+
+def test_the_command_fills_the_folder(tmp_path):
+    result = CliRunner().invoke(main, ["reproduce", "deplaen-3", "--quick", "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".md", ".png"}
 
 
 def test_markdown_as_html():

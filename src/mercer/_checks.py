@@ -93,7 +93,7 @@ def check_numpy(estimator, method, fitted):
         )
 
 
-def check_lazy_rows(estimator, X, kernel, sample_weight):
+def check_lazy_rows(estimator, X, kernel=None, sample_weight=None):
     """Return a Dask array of rows, and its weights (None where none are given); its values are looked at in tasks."""
     names = getattr(X, "columns", None)
     X = lazy.as_rows(X)
@@ -101,7 +101,7 @@ def check_lazy_rows(estimator, X, kernel, sample_weight):
     estimator.__dict__.pop("feature_names_in_", None)
     if names is not None and all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    if kernel.nonnegative and lazy.computed(X.min()) < 0:
+    if kernel is not None and kernel.nonnegative and lazy.computed(X.min()) < 0:
         raise ValueError(f"Negative values in data passed to {type(estimator).__name__} with {kernel!r}.")
     if sample_weight is None:
         return X, None
@@ -219,17 +219,18 @@ def warn_of_rows(X, kernel):
     distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
     if distinct < COPIES * X.shape[0]:
         warnings.warn(
-            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, with "
-            "the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
+            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, "
+            "with the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
             "np.unique(X, axis=0, return_counts=True) finds them.",
             stacklevel=5,
         )
     spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
     varied, lengthscale = spread[spread > 0], getattr(kernel, "lengthscale", None)
-    if len(varied) and np.ndim(lengthscale) == 0 and varied.max() > UNSCALED * np.median(varied):
+    for_each = lengthscale is not None and np.ndim(lengthscale) > 0
+    if len(varied) and not for_each and varied.max() > UNSCALED * np.median(varied):
         warnings.warn(
-            f"Column {int(np.argmax(spread))} varies {varied.max() / np.median(varied):.0f} times as much as the median "
-            "column, and the others hardly count. Scale the columns, for example with StandardScaler.",
+            f"Column {int(np.argmax(spread))} varies {varied.max() / np.median(varied):.0f} times as much as the "
+            "median column, and the others hardly count. Scale the columns, for example with StandardScaler.",
             stacklevel=5,
         )
 

@@ -89,7 +89,6 @@ def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
     return np.column_stack([r * np.cos(angle), r * np.sin(angle) - radius * y]), y
 
 
-
 TANK_SENSORS = ("level 1", "level 2", "level 3", "inflow 1", "inflow 2", "flow 1-3", "flow 3-2", "outflow")
 TANK_NOISE = np.array([2e-3, 2e-3, 2e-3, 5e-7, 5e-7, 5e-7, 5e-7, 5e-7])  # of the sensors, in m and m³/s
 TANK_FAULTS = {None: 0.0, "step": 2e-5, "drift": 0.5, "sensor": 5.0}  # with their usual sizes

@@ -76,7 +76,11 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _doc_link_module = "mercer"
     _parameter_constraints: dict = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither"), None],
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            None,
+        ],
         "kernel": [StrOptions(set(NAMES) - {"precomputed"}), callable, None],
         "scale": [StrOptions({"columns", "none"})],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
@@ -245,4 +249,4 @@ def _word(width):
 def _check_columns(X):
     empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if len(empty):
-        raise ValueError(f"The columns {empty.tolist()} have no value at all: nothing tells what to fill in. Drop them.")
+        raise ValueError(f"The columns {empty.tolist()} have no value: nothing tells what to fill in. Drop them.")

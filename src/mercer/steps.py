@@ -1,5 +1,7 @@
 """What a fitted pipeline does to rows before a kernel sees them."""
 
+from contextlib import suppress
+
 import numpy as np
 from sklearn.pipeline import Pipeline
 
@@ -17,8 +19,6 @@ def names(estimator, X, d):
     columns = getattr(X, "columns", None)
     named = None if columns is None else np.asarray(list(columns), dtype=object)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        try:
+        with suppress(AttributeError, ValueError):  # of a step that cannot tell
             named = np.asarray(estimator[:-1].get_feature_names_out(named), dtype=object)
-        except (AttributeError, ValueError):  # a step that cannot tell
-            pass
     return [f"x{i}" for i in range(d)] if named is None or len(named) != d else [str(name) for name in named]

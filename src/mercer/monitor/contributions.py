@@ -7,7 +7,6 @@ from ..rkhs import gradients
 from ..steps import parts
 from ..tiles import row_tiles
 
-
 STEPS = 16  # of the path: its midpoint rule is then good to a percent or so
 STATISTICS = {"t2": gradients.t2, "spe": gradients.r2}
 
@@ -34,4 +33,5 @@ def denoised(subspace, X):
     """The rows whose images are nearest to the projections."""
     nearest = as_preimage("auto", subspace.kernel).bind(subspace)
     tiles = row_tiles(len(X), 4 * subspace.Z.shape[0])  # arrays of the size (rows, anchors) alive at once
-    return np.concatenate([nearest(subspace.lift(subspace.project(X[rows])), X[rows]).X for rows in tiles]).astype(float)
+    back = [nearest(subspace.lift(subspace.project(X[rows])), X[rows]).X for rows in tiles]
+    return np.concatenate(back).astype(float)

@@ -1,4 +1,4 @@
-"""The estimator that a monitor takes where none is given: rules for scaling, width, rows and components of raw tables."""
+"""The estimator that a monitor takes where none is given: rules for scaling, width and components of raw tables."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin

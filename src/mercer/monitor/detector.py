@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _checks
 from ..kernels import Precomputed
-from . import charts, limits
+from ..lazy import is_lazy, rowwise, take
 from ..steps import parts
+from . import charts, limits
 from .calibration import held_out, left_out, t2_and_spe
 from .contributions import contributions
 from .default import fit_default
 
+MOST_ROWS = 50_000  # of a Dask array, by lot, that the default estimator is made of
+HELD_OUT_ROWS = 10_000  # that limits are set by
 LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 
 
@@ -100,8 +103,28 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         """
         with _checks.unchanged_on_error(self):
             self._validate_params()
-            self._fit(self._rows(X, fit=True))
+            if is_lazy(X):
+                self._fit_lazy(_checks.check_lazy_rows(self, X)[0])
+            else:
+                self._fit(self._rows(X, fit=True))
         return self
+
+    def _fit_lazy(self, X):
+        """Fit to a Dask array: the last rows are held out for the limits; no estimator given, rows by lot serve it."""
+        rng, n = np.random.default_rng(check_random_state(self.random_state).randint(2**31)), X.shape[0]
+        if self.estimator is None:
+            self._fit(take(X, np.sort(rng.choice(n, min(n, MOST_ROWS), replace=False))))
+            return
+        if isinstance(self.estimator, Pipeline) or self.limits == "loo":
+            raise ValueError(
+                "A monitor of a Dask array takes a model alone, not a pipeline, and its limits from held-out rows. "
+                "Scale the Dask array first, and leave limits at 'holdout'."
+            )
+        held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
+        self.estimator_ = clone(self.estimator).fit(X[: n - held])
+        self.calibration_ = np.column_stack(t2_and_spe(self.estimator_, take(X, slice(n - held, n))))
+        self.limits_ = self._limits(self.calibration_, self.alpha)
+        self.offset_ = -1.0
 
     def _fit(self, X):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -135,12 +158,11 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
 
     def _limits(self, calibration, alpha):
         """The limits at a rate ``alpha`` from the values of T² and SPE in the columns of ``calibration``."""
-        subspace = parts(self.estimator_)[1].subspace_
+        subspace, (t2, spe) = parts(self.estimator_)[1].subspace_, calibration.T
         if self.limits == "f-chi2":
-            q, n = len(subspace.variances), len(calibration)
-            found = limits.classical(*calibration.T, alpha, q, n)
+            found = limits.classical(t2, spe, alpha, len(subspace.variances), len(calibration))
         else:
-            found = limits.empirical(*calibration.T, alpha)
+            found = limits.empirical(t2, spe, alpha)
         return limits.above_rounding(found, subspace.total_variance)
 
     def statistics(self, X):
@@ -148,23 +170,28 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return t2_and_spe(self.estimator_, self._rows(X))
 
+    @rowwise
     def t2(self, X):
         """Return T² = Σ y²/λ of each row: how far it is from the mean along the axes."""
         return self.statistics(X)[0]
 
+    @rowwise
     def spe(self, X):
         """Return SPE = r² of each row: its squared distance to the subspace."""
         return self.statistics(X)[1]
 
+    @rowwise
     def score_samples(self, X):
         """Return −max(T²/limit, SPE/limit) of each row: the lower, the more abnormal; below −1 is an alarm."""
         t2, spe = self.statistics(X)
         return -np.maximum(t2 / self.limits_.t2, spe / self.limits_.spe)
 
+    @rowwise
     def decision_function(self, X):
         """Return ``score_samples(X) − offset_``: negative for alarms."""
         return self.score_samples(X) - self.offset_
 
+    @rowwise
     def predict(self, X):
         """Return −1 for rows beyond a limit, 1 for all others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
@@ -213,11 +240,11 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         _check_chart(smoothing, run)
         gaps = charts.gaps_of(X)
-        calibration = charts.smoothed(self.calibration_, smoothing)
+        before, now = charts.smoothed(self.calibration_, smoothing).T, self.statistics(X)
         # a smoothed T² follows no F law: quantiles, or where there are few rows the tail of g·χ²
-        found = self.limits_ if smoothing == 1 else limits.empirical(*calibration.T, self.alpha)
-        total = parts(self.estimator_)[1].subspace_.total_variance
-        return charts.chart(*self.statistics(X), limits.above_rounding(found, total), smoothing, run, gaps)
+        found = self.limits_ if smoothing == 1 else limits.empirical(before[0], before[1], self.alpha)
+        found = limits.above_rounding(found, parts(self.estimator_)[1].subspace_.total_variance)
+        return charts.chart(now[0], now[1], found, smoothing, run, gaps)
 
     def _subspaces(self):
         """The subspaces of the model, for :func:`mercer.compress`."""
@@ -246,9 +273,9 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
 
 
 def _check_chart(smoothing, run):
-    if not (isinstance(smoothing, Real) and 0 < smoothing <= 1):
+    if not (isinstance(smoothing, Real) and 0 < float(smoothing) <= 1):
         raise ValueError(f"smoothing must be a number in (0, 1], and {smoothing!r} was given.")
-    if not (isinstance(run, Integral) and run >= 1):
+    if not (isinstance(run, Integral) and int(run) >= 1):
         raise ValueError(f"run must be a whole number of rows, at least 1, and {run!r} was given.")
 
 

@@ -45,10 +45,10 @@ def _roots(squares, lam, below, c):
     distance to the nearer of them, because there all depends on that distance.
     """
     n, q = len(squares), len(below)
-    gap = lam[:q] - below
-    upper = _sums(squares, _apart(lam, lam[:q], np.broadcast_to(gap / 2, (n, q)))) * c < 1  # the root is above the middle
+    half = np.broadcast_to((lam[:q] - below) / 2, (n, q))
+    upper = _sums(squares, _apart(lam, lam[:q], half)) * c < 1  # the root is above the middle
     pole, sign = np.where(upper, lam[:q], below), np.where(upper, 1.0, -1.0)
-    low, high = np.zeros((n, q)), np.broadcast_to(gap / 2, (n, q)).copy()
+    low, high = np.zeros((n, q)), half
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         nearer = (_sums(squares, _apart(lam, pole, sign * middle)) * c < 1) == upper

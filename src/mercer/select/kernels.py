@@ -3,7 +3,7 @@
 import warnings
 from copy import copy
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
@@ -202,7 +202,8 @@ class _Trial:
 
 def _path(kernel, widths, unit):
     """The kernel with every width, where it has one that nothing else sets; else the kernel as it is."""
-    if not isinstance(kernel, Radial) or kernel.lengthscale is not None or kernel.gamma not in {None, "median", "scale"}:
+    open_width = isinstance(kernel, Radial) and kernel.lengthscale is None and not isinstance(kernel.gamma, Real)
+    if not open_width:
         return [kernel]
     path = []
     for width in widths:
