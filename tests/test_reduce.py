@@ -220,7 +220,7 @@ def test_each_row_chosen_is_the_best_there_is(kernel, slack):
         assert brute(f, weights, rows[: t + 1]) <= best * (1 + slack) + 1e-9
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: getattr(k, "__name__", repr(k)))
 def test_errors_fall_with_every_row(kernel):
     model = KernelPCA(4, kernel=kernel, solver="exact").fit(draw())
     f, weights = targets_of(model)
@@ -378,7 +378,7 @@ def test_projection_onto_all_anchors_changes_nothing(kernel):
 
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: getattr(k, "__name__", repr(k)))
 def test_coordinates_move_no_farther_than_certified(kernel, center, free):
     """|y − y′|² ≤ 2φ‖φ(x) − φ̄‖² for any x."""
     if free and kernel is given_function:

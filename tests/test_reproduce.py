@@ -275,6 +275,7 @@ def test_the_command_says_in_one_line_what_is_wrong(args, tmp_path, monkeypatch)
     assert result.exit_code == 2
     assert result.output.startswith("Error: There is no ")
     assert result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_fills_the_folder(tmp_path):

@@ -19,7 +19,6 @@ class Returning:
     preimage: Any
     subspace_: Any
     kernel_: Any
-    n_components_: int
     n_features_in_: int
     _lift: Any
     _project: Any
@@ -59,8 +58,8 @@ class Returning:
         check_is_fitted(self)
         Y = check_array(Y, dtype=_checks.dtypes(Y), input_name="Y", ensure_min_features=0)
         _checks.check_home(self, "inverse_transform", Y, self.subspace_.axes.B)
-        if Y.shape[1] != self.n_components_:
-            raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self.n_components_} components.")
+        if Y.shape[1] != self._q_found:
+            raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self._q_found} components.")
         if near is not None:
             near = check_array(near, dtype=_checks.dtypes(near), input_name="near")
             _checks.check_home(self, "preimages", near, self.subspace_.axes.B)
@@ -152,13 +151,17 @@ class Returning:
         """
         check_is_fitted(self)
         _checks.check_numpy(self, "latent_grid", self.subspace_.axes.B)
-        if not all(0 <= j < self.n_components_ for j in components) or len({*components}) != 2:
+        if not all(0 <= j < self._q_found for j in components) or len({*components}) != 2:
             raise ValueError(
-                f"components must be two different numbers below {self.n_components_}, and {components} was given."
+                f"components must be two different numbers below {self._q_found}, and {components} was given."
             )
         Y = self._project(self.subspace_.Z)
         first, second, blocks = grid(Y, components, n_steps, quantiles)
         return LatentGrid(walk(self._preimages(), self._lift, blocks), first, second)
+
+    @property
+    def _q_found(self):
+        return len(self.subspace_.variances)
 
     def _denoised(self, X):
         """The pre-images of the projections of rows, projected as the method asks for."""

@@ -27,7 +27,7 @@ class Output:
     Parameters
     ----------
     out : str or Path
-        The folder, which is made where there is none.
+        The folder, which is made when there is something to write.
     name : str
         What the files are called.
     quick : bool
@@ -36,7 +36,6 @@ class Output:
 
     def __init__(self, out, name, quick=False):
         self.folder, self.name, self.quick = Path(out), name, quick
-        self.folder.mkdir(parents=True, exist_ok=True)
         self.started, self.spent, self.pictures = perf_counter(), 0.0, []
 
     def kept(self, key, settings, compute):
@@ -49,7 +48,7 @@ class Output:
                 return kept["array"]
         begun = perf_counter()
         array = np.asarray(compute())
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
             np.savez(file, array=array, seconds=perf_counter() - begun)
         return array
@@ -60,21 +59,21 @@ class Output:
         writer = csv.DictWriter(text, list(rows[0]))
         writer.writeheader()
         writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-        self._write(f"{self.name}{suffix}.csv", text.getvalue())
+        self._write(f"{self.name}{suffix}.csv", text.getvalue().encode())
 
     def picture(self, figure, caption, suffix=""):
         """Write a figure, which the text will show with its caption."""
         from .. import plots
 
-        path = f"{self.name}{suffix}.png"
-        with replacing(self.folder / path) as file:
-            plots.papers.save(figure, file)
-        self.pictures.append(f"![{caption}]({path})")
+        whole = io.BytesIO()
+        plots.papers.save(figure, whole)
+        self._write(f"{self.name}{suffix}.png", whole.getvalue())
+        self.pictures.append(f"![{caption}]({self.name}{suffix}.png)")
 
     def text(self, title, *blocks):
         """Write the text: a title, the pictures, blocks of Markdown, and how it was made."""
         every = [f"# {title}", *self.pictures, *blocks, self._made()]
-        self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in every if block) + "\n")
+        self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in every if block).encode() + b"\n")
 
     def _made(self):
         command = f"mercer reproduce {self.name}" + (" --quick" if self.quick else "")
@@ -85,9 +84,10 @@ class Output:
             f"{versions}; all seeds fixed.*"
         )
 
-    def _write(self, name, text):
+    def _write(self, name, data):
+        self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.folder / name) as file:
-            file.write(text.encode())
+            file.write(data)
 
 
 def _cell(value):
