@@ -565,6 +565,7 @@ class Huge:
     """Stands for a matrix of many rows, without their memory."""
 
     dtype = np.dtype(float)
+    root = np.ones((1, 1))
 
     def __init__(self, n):
         self.shape = (n, n)
