@@ -64,9 +64,7 @@ def main():
     off = np.max(np.abs(np.array(work) * c1 + PASSES * c2 - seconds) / seconds)
     print(f"c1 = {c1:.2e} s, c2 = {c2:.2f} s; largest error of the model {off:.0%}")
     far = 1e9 / 100 * (D * 500 + 500**2) * c1 + PASSES * c2
-    print(
-        f"On paper: 1e9 rows on 100 such workers, m = 500: {far:.0f} s; {8 * 500**2 / 1e6:.0f} MB a sum, moved once per task"
-    )
+    print(f"On paper: 1e9 rows on 100 such workers, m = 500: {far:.0f} s; {8 * 500**2 / 1e6:.0f} MB a sum")
 
 
 if __name__ == "__main__":

@@ -137,7 +137,8 @@ def test_the_story_of_the_digits_is_true():
 
 def test_the_demo_of_somebodys_table(tmp_path):
     rng = np.random.default_rng(0)
-    lines = ["left,right,kind", *(f"{a:.3f},{b:.3f},{'xy'[int(a > 0)]}" for a, b in rng.standard_normal((40, 2))), ",1.0,x"]
+    rows = [f"{a:.3f},{b:.3f},{'xy'[int(a > 0)]}" for a, b in rng.standard_normal((40, 2))]
+    lines = ["left,right,kind", *rows, ",1.0,x"]
     (tmp_path / "my.csv").write_text("\n".join(lines))
     for _ in range(2):  # an earlier page is replaced
         result = run("demo", "--data", tmp_path / "my.csv", "-o", tmp_path / "out")

@@ -52,9 +52,7 @@ def fit_default(X, rng, *, gamma=None, q=None):
     """
     scaler = InnerScaler().fit(X)
     rows = scaler.transform(X)
-    scale = median_sqdist(rows)
-    scale = scale if scale > 0 else 1.0
-    gamma = WIDTH / scale if gamma is None else gamma
+    gamma = WIDTH / (median_sqdist(rows) or 1.0) if gamma is None else gamma
     core = dense_enough(rows, RBF(gamma=gamma / WIDTH), rng)
     model = KernelPCA(
         SHARE if q is None else q,

@@ -1,6 +1,7 @@
 """Zhou's figures 1 and 2: what two C-shapes are to one kernel PCA, and to a mixture of two."""
 
 import warnings
+from itertools import count
 
 import numpy as np
 from sklearn.cluster import KMeans, SpectralClustering
@@ -18,6 +19,7 @@ from .output import Output, listed, table
 NAME = "zhou-1-2"
 KERNEL = RBF.from_sigma(8.0)  # the paper's width
 COMPONENTS, RHO = 2, 0.01  # q and ρ of the paper
+PAPER_ITERATIONS = 3
 STILL = 0.99  # of the points
 FOUND = 0.95  # an adjusted Rand index above this: the two Cs are told apart
 DRAWS, QUICK_DRAWS = 50, 8
@@ -42,10 +44,12 @@ def run(out, quick=False, report=lambda line: None):
         report(f"draw {seed + 1} of {n}")
     output.csv(rows)
     X, y = two_cs(SEED)
-    start = next(s for s in map(random_start, range(100)) if score(mixture(X, s), y) > FOUND)
+    number = next(k for k in count() if as_fast_as_the_papers(X, y, random_start(k)))
     output.picture(contours(X, y), "Figure 1: one C and two, with the first two components of each", "-1")
-    output.picture(iterations(X, start), "Figure 2: the mixture at its start, after one iteration, at its end", "-2")
-    output.text("Zhou, figures 1 and 2", *text(rows, settled(X, start), mixture(X, start).n_iter_))
+    output.picture(
+        iterations(X, random_start(number)), "Figure 2: the mixture at its start, after one iteration, at its end", "-2"
+    )
+    output.text("Zhou, figures 1 and 2", *text(rows, number, mixture(X, random_start(number)).n_iter_))
     return rows
 
 
@@ -73,8 +77,9 @@ def settled(X, start):
     return max(moving, default=0) + 1
 
 
-def score(model, y):
-    return adjusted_rand_score(y, model.labels_)
+def as_fast_as_the_papers(X, y, start):
+    """Whether a start leads to the two Cs, with all labels settled after three iterations."""
+    return adjusted_rand_score(y, mixture(X, start).labels_) > FOUND and settled(X, start) <= PAPER_ITERATIONS
 
 
 METHODS = {
@@ -119,7 +124,7 @@ def iterations(X, start):
     return figure
 
 
-def text(rows, shown, n_iter):
+def text(rows, number, n_iter):
     """How often each method tells the Cs apart, and how soon."""
     n = len(rows)
     found = {name: sum(row[name] > FOUND for row in rows) for name in METHODS}
@@ -129,10 +134,10 @@ def text(rows, shown, n_iter):
     notes = (
         """The contours of one C follow it; those of two Cs try to follow both at once, as the paper says: that is its
         reason for a mixture.""",
-        f"""The paper's mixture is at its end after three iterations. In the draw above {STILL:.0%} of the points are in
-        their last cluster after iteration {shown}, and all responsibilities are still to 10⁻⁵ after {n_iter}. From one
-        random start in each draw, where it finds the Cs ({len(when)} of {n}), labels settle so after
-        {np.median(when):.0f} iterations (median), and after two to four in {quick}.""",
+        f"""The paper's mixture is at its end after three iterations. Random start {number} is the first on these data
+        for which {STILL:.0%} of the points are in their last cluster so soon, and it is drawn; all responsibilities are
+        still to 10⁻⁵ after {n_iter}. From one random start in each draw, where it finds the Cs ({len(when)} of {n}),
+        labels settle so after {np.median(when):.0f} iterations (median), and after two to four in {quick}.""",
         """One random start is not enough to rely on: the estimator makes ten, half of them by kernel k-means, and keeps
         the most likely.""",
         """A mixture of two Gaussians, k-means, and spectral clustering at the same width do not find the Cs. Spectral
