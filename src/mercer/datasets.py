@@ -91,7 +91,7 @@ def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
 
 TANK_SENSORS = ("level 1", "level 2", "level 3", "inflow 1", "inflow 2", "flow 1-3", "flow 3-2", "outflow")
 TANK_NOISE = np.array([2e-3, 2e-3, 2e-3, 5e-7, 5e-7, 5e-7, 5e-7, 5e-7])  # of the sensors, in m and m³/s
-TANK_FAULTS = {None: 0.0, "step": 2e-5, "drift": 0.5, "sensor": 5.0}  # with their usual sizes
+TANK_FAULTS = {None: 0.0, "step": 4e-5, "drift": 0.5, "sensor": 5.0}  # with their usual sizes
 
 
 def three_tanks(random_state=0, *, n=2000, fault=None, start=None, size=None, sensor=0):
@@ -113,7 +113,7 @@ def three_tanks(random_state=0, *, n=2000, fault=None, start=None, size=None, se
         The row at which the fault begins; None for the middle.
     size : float, default=None
         The leak in m³/s; the share of the pipe that is clogged at the end; the error of the sensor in standard
-        deviations of its readings. None for 2·10⁻⁵, 0.5 and 5.
+        deviations of its readings. None for 4·10⁻⁵, 0.5 and 5.
     sensor : int, default=0
         Which sensor fails.
 
@@ -154,19 +154,27 @@ def _wandering(n, rng, memory=0.9):
     return [0.45, 0.20] + [0.05, 0.03] * lfilter([1], [1, -memory], steps, axis=0)
 
 
+def _torricelli(opening, drop):
+    """The flow through a pipe of 50 mm², open by a share, between levels that differ by ``drop``, in m³/s."""
+    return copysign(opening * 5e-5 * sqrt(2 * 9.81 * abs(drop)), drop)
+
+
 def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
     """Levels and flows by Euler's method; the first rows, in which the levels find their places, are left out.
 
-    Tanks of 0.0154 m², pipes of 50 mm²; the pumps follow proportional and integral control of the levels 1 and 2.
+    Tanks have 0.0154 m²; the pumps follow proportional and integral control of the levels 1 and 2.
     """
     (h1, h2), h3, sum1, sum2, rows = targets[0].tolist(), float(targets[0].mean()), 0.0, 0.0, []
-    torricelli = lambda a, drop: copysign(a * 5e-5 * sqrt(2 * 9.81 * abs(drop)), drop)  # noqa: E731
     for i in [0] * warm_up + list(range(len(targets))):
         for _ in range(substeps):
             short1, short2 = targets[i, 0] - h1, targets[i, 1] - h2
             in1, in2 = (min(max(4e-5 + 1e-3 * e + 2e-6 * s, 0.0), 1.2e-4) for e, s in ((short1, sum1), (short2, sum2)))
             sum1, sum2 = sum1 + dt * short1 * (0 < in1 < 1.2e-4), sum2 + dt * short2 * (0 < in2 < 1.2e-4)
-            q13, q32, out = torricelli(0.5 * (1 - clogged[i]), h1 - h3), torricelli(0.5, h3 - h2), torricelli(0.6, h2)
+            q13, q32, out = (
+                _torricelli(0.5 * (1 - clogged[i]), h1 - h3),
+                _torricelli(0.5, h3 - h2),
+                _torricelli(0.6, h2),
+            )
             h1 = max(h1 + dt * (in1 - q13 - leak[i]) / 0.0154, 0.0)
             h2 = max(h2 + dt * (in2 + q32 - out) / 0.0154, 0.0)
             h3 = max(h3 + dt * (q13 - q32) / 0.0154, 0.0)

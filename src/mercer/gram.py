@@ -120,8 +120,7 @@ class Gram(_Uncentred):
         return map_rows(k, self.X, width=len(index))
 
     def block(self, index):
-        part = rows(self.X, index)
-        return self.kernel(part, part)
+        return self.kernel(rows(self.X, index), rows(self.X, index))
 
     def repeated(self):
         """K for many products: with its tiles kept, where they cost more to make than to read and there is room.

@@ -66,8 +66,8 @@ class KernelTransformer(
         kernel = as_kernel(self.kernel)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         if is_lazy(X):
-            rows, weights = _checks.check_lazy_rows(self, X, kernel, sample_weight)
-            return self._fit_lazy(kernel, rows, weights, rng)
+            X, weights = _checks.check_lazy_rows(self, X, kernel, sample_weight)
+            return self._fit_lazy(kernel, X, weights, rng)
         X = _checks.check_rows(self, X, kernel, fit=True)
         weights, counted = _checks.check_weights(sample_weight, X)
         if isinstance(kernel, Precomputed):

@@ -1,8 +1,7 @@
 """A detector of abnormal rows by the two charts of process monitoring."""
 
-import warnings
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
@@ -15,7 +14,7 @@ from .. import _checks
 from ..kernels import Precomputed
 from ..lazy import is_lazy, rowwise, take
 from ..steps import parts
-from . import charts, limits
+from . import charts, checks, limits
 from .calibration import held_out, left_out, t2_and_spe
 from .contributions import contributions
 from .default import fit_default
@@ -128,7 +127,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
 
     def _fit(self, X):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        _warn_of_constants(X, getattr(self, "feature_names_in_", None))
+        checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
         self.estimator_, seen, again = self._recipe(X, rng)
         _, model = parts(self.estimator_)
         if not hasattr(model, "subspace_"):
@@ -136,7 +135,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         if isinstance(model.subspace_.kernel, Precomputed):
             raise ValueError("A monitor needs rows, and this estimator has a precomputed kernel.")
         subspace = model.subspace_
-        _warn_of_few_rows(model, len(X))
+        checks.warn_of_few_rows(model, len(X))
         if self.limits == "holdout":
             values = held_out(again, X, len(subspace.variances), rng)
         elif self.limits == "loo":
@@ -238,7 +237,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
             ``t2``, ``spe``, ``limits``, ``beyond``, ``alarms``, and ``delay(start)``.
         """
         check_is_fitted(self)
-        _check_chart(smoothing, run)
+        checks.check_chart(smoothing, run)
         gaps = charts.gaps_of(X)
         before, now = charts.smoothed(self.calibration_, smoothing).T, self.statistics(X)
         # a smoothed T² follows no F law: quantiles, or where there are few rows the tail of g·χ²
@@ -270,31 +269,3 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         except ValueError as error:
             where = _checks.missing_where(X) if "NaN" in str(error) else ""
             raise ValueError(f"{error}{where}") from None
-
-
-def _check_chart(smoothing, run):
-    if not (isinstance(smoothing, Real) and 0 < float(smoothing) <= 1):
-        raise ValueError(f"smoothing must be a number in (0, 1], and {smoothing!r} was given.")
-    if not (isinstance(run, Integral) and int(run) >= 1):
-        raise ValueError(f"run must be a whole number of rows, at least 1, and {run!r} was given.")
-
-
-def _warn_of_constants(X, names):
-    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
-    if len(constant):
-        named = constant.tolist() if names is None else names[constant].tolist()
-        warnings.warn(
-            f"The columns {named} are constant: nothing tells how much they may change, and a change counts in raw "
-            "units. Look at these sensors, or leave the columns out.",
-            stacklevel=4,
-        )
-
-
-def _warn_of_few_rows(model, n):
-    asked = getattr(model, "n_components", None)
-    if isinstance(asked, Integral) and asked >= n:
-        warnings.warn(
-            f"{asked} components are asked for, and {n} rows have at most {n - 1}: the model fits every row, and its "
-            "limits say little. Ask for fewer components, or give more rows.",
-            stacklevel=4,
-        )
