@@ -1,6 +1,7 @@
 """Denoising in decibels: linear PCA, every pre-image method, and scikit-learn's inverse.
 
     MERCER_DATA=… python benchmarks/denoising.py usps          # handwritten digits, each method, each number of axes
+    MERCER_DATA=… python benchmarks/denoising.py splits        # the same digits, drawn otherwise
     MERCER_DATA=… python benchmarks/denoising.py compensation  # what compensated projections gain
     MERCER_DATA=… python benchmarks/denoising.py peers         # against scikit-learn's fit_inverse_transform
     MERCER_DATA=… python benchmarks/denoising.py speed         # all points at once against one by one
@@ -95,6 +96,28 @@ def _choices(task, noise, noisy, found):
         ]
 
 
+def splits_table(n_draws):
+    """The lead over the best linear PCA on other draws of the digits: for an image, plain alone, and pooled."""
+    rows = []
+    for seed, name in {None: "the first of each class, the first test images", 1: "another draw", 2: "a third"}.items():
+        task, cells = usps(seed), []
+        whole = fitted(task)
+        for noise in task.noises:
+            noisy = draws(task, noise, n_draws)
+            linear = [PCA(q).fit(task.train) for q in task.components]
+            linear = [[pca.inverse_transform(pca.transform(X)) for X in noisy] for pca in linear]
+            ways = [cleaned(whole, METHODS[method](), noisy) for method in METHODS if method != "gradient"]
+            plain, all_ways = [way[0] for way in ways], [X for way in ways for X in way]
+            for measure, kernel in ((decibels, all_ways), (decibels, plain), (pooled, all_ways)):
+                lead = [
+                    max(np.mean([measure(X, task.clean, TOP) for X in way]) for way in of) for of in (kernel, linear)
+                ]
+                cells.append(f"{lead[0] - lead[1]:.2f}")
+        rows.append([name, *cells])
+    head = ["without compensation", "pooled"]
+    table(["digits", "Gaussian", *head, "speckle", *head], rows)
+
+
 def compensation_table(n_draws):
     """What compensation gains, in decibels, at three numbers of components."""
     digit = usps()
@@ -149,7 +172,13 @@ def peer_tables(n_draws):
         table(denoising_peers.HEAD, denoising_peers.rows(task, n_draws))
 
 
-PARTS = {"usps": usps_tables, "compensation": compensation_table, "peers": peer_tables, "speed": speed_table}
+PARTS = {
+    "usps": usps_tables,
+    "splits": splits_table,
+    "compensation": compensation_table,
+    "peers": peer_tables,
+    "speed": speed_table,
+}
 
 
 def main():

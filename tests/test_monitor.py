@@ -441,3 +441,13 @@ def test_anomalies_in_the_table_do_not_hide_themselves():
     X = np.vstack([rng.normal(size=(570, 4)), 8 + 0.3 * rng.normal(size=(30, 4))])
     score = KernelPCAMonitor(random_state=0).fit(X).score_samples(X)
     assert np.mean(score[570:].max() < score[:570]) > 0.99
+
+
+def test_large_tables_are_learned_from_rows_by_lot(monkeypatch, tanks):
+    """The rows by lot serve the axes; limits still come from blocks of neighbours."""
+    monkeypatch.setattr("mercer.monitor.default.MOST_ROWS", 300)
+    monitor = KernelPCAMonitor(alpha=0.05, random_state=0).fit(tanks)
+    assert len(monitor.estimator_[-1].anchors_) <= 300
+    assert len(monitor.calibration_) == len(tanks)
+    assert np.mean(monitor.predict(three_tanks(9, n=600)[0]) == -1) < 0.15
+    assert KernelPCAMonitor(limits="loo", random_state=0).fit(tanks).calibration_.shape == (600, 2)

@@ -17,6 +17,7 @@ THIN = 3  # times less dense than the median: such rows do not count for the axe
 REFERENCE = 1000  # rows by which density is judged
 FEW = 1000  # rows up to which no landmarks are needed
 LANDMARKS = 500
+MOST_ROWS = 50_000  # that all this is found on: a hundred for each landmark
 INNER = (5, 95)  # percentiles that a column's scale is taken from
 NORMAL_RANGE = 3.29  # standard deviations between them for a normal column
 
@@ -48,19 +49,24 @@ def fit_default(X, rng, *, gamma=None, q=None):
     """Return the default estimator, fitted on X, and the rows that its axes were found on.
 
     Columns are scaled by :class:`InnerScaler`; γ = 0.1 / median squared distance; rows a third as dense as the
-    median row, or less, do not count; components hold 98 % of the variance; beyond 1000 rows there are 500 landmarks.
+    median row, or less, do not count; components hold 98 % of the variance; beyond 1000 rows there are 500 landmarks,
+    and of more than 50 000 rows as many are taken by lot.
     """
-    scaler = InnerScaler().fit(X)
-    rows = scaler.transform(X)
+    n = len(X)
+    lot = np.arange(n) if n <= MOST_ROWS else np.sort(rng.choice(n, MOST_ROWS, replace=False))
+    scaler = InnerScaler().fit(X[lot])
+    rows = scaler.transform(X[lot])
     gamma = WIDTH / (median_sqdist(rows) or 1.0) if gamma is None else gamma
     core = dense_enough(rows, RBF(gamma=gamma / WIDTH), rng)
     model = KernelPCA(
         SHARE if q is None else q,
         kernel=RBF(gamma=float(gamma)),
-        solver="auto" if len(X) <= FEW else Landmarks(n=LANDMARKS),
+        solver="auto" if n <= FEW else Landmarks(n=LANDMARKS),
         random_state=int(rng.integers(2**31)),
     ).fit(rows, sample_weight=None if core.all() else core.astype(float))
-    return Pipeline([("scaler", scaler), ("model", model)]), core
+    seen = np.zeros(n, bool)
+    seen[lot[core]] = True
+    return Pipeline([("scaler", scaler), ("model", model)]), seen
 
 
 def dense_enough(X, kernel, rng):

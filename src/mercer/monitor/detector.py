@@ -17,9 +17,8 @@ from ..steps import parts
 from . import charts, checks, limits
 from .calibration import held_out, left_out, t2_and_spe
 from .contributions import contributions
-from .default import fit_default
+from .default import MOST_ROWS, fit_default
 
-MOST_ROWS = 50_000  # of a Dask array, by lot, that the default estimator is made of
 HELD_OUT_ROWS = 10_000  # that limits are set by
 LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 
@@ -36,7 +35,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         A kernel PCA, or a pipeline that ends with one: any model of mercer that has a ``subspace_``. None for one made
         for raw tables: columns scaled by their inner 90 %, an RBF with γ = 0.1 / median squared distance, axes from
         the rows that are at least a third as dense as the median row, components for 98 % of the variance, 500
-        landmarks beyond 1000 rows.
+        landmarks beyond 1000 rows, and 50 000 rows by lot where there are more.
     alpha : float, default=0.01
         The share of normal rows that raise an alarm, in one chart or both.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"

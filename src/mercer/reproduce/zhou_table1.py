@@ -39,7 +39,8 @@ ABOUT = """\
 Errors in % on the IDA benchmark sets, mean ± standard deviation over all of their splits (100, or 20 for image and
 splice). Every method is cross-validated in five folds on the first five training sets; the errors are averaged over
 them, the setting of least error is taken (the first of equal ones), and it is fitted and tested on every split. Test
-rows play no part in the choice. Up to 250 rows are dealt into folds five times, up to 500 twice. Widths: γ = 2⁻⁸, 2⁻⁷, …, 2⁴ over the median squared distance."""
+rows play no part in the choice. Up to 250 rows are dealt into folds five times, up to 500 twice. Widths: γ = 2⁻⁸, 2⁻⁷,
+…, 2⁴ over the median squared distance."""
 COLUMNS = {
     "limit": "rule (23)",
     "classes": "rule (23), q by class",
