@@ -68,7 +68,7 @@ class Output:
         whole = io.BytesIO()
         plots.papers.save(figure, whole)
         self._write(f"{self.name}{suffix}.png", whole.getvalue())
-        self.pictures.append(f"![{caption}]({self.name}{suffix}.png)")
+        self.pictures += [f"![{caption}]({self.name}{suffix}.png)", f"*{caption}*"]
 
     def text(self, title, *blocks):
         """Write the text: a title, the pictures, blocks of Markdown, and how it was made."""
