@@ -2,7 +2,9 @@
 
 EXTRAS_demo = plots
 EXTRAS_docs = plots,dask,docs
-EXTRAS_test = plots,dask,test,lint
+EXTRAS_test = plots,dask,arrays,test,lint
+# Libraries whose arrays the tests send through; `make test ARRAYS=array-api-strict` does without the large one.
+ARRAYS = array-api-strict torch==2.13.0
 
 # The first Python that is new enough; `make PYTHON=/path/to/python` overrides it.
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
@@ -68,7 +70,7 @@ clean:
 
 .venv/.test-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with its test tools into .venv (a minute or two, once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]' $(ARRAYS)
 	@$(SAY_IF_NO_C)
 	@touch .venv/.demo-$(HERE) $@
 

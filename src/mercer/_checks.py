@@ -14,9 +14,10 @@ ALL_COMPONENTS = 5_000  # rows up to which all components are computed without a
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: below it, negative eigenvalues are rounding
 FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
 SAME = 1e-6  # of k(x, x): rows whose variance in feature space is less are all but one
-MANY_ROWS = 1000  # from which on copies and scales are looked at
+MANY_ROWS = 1000  # from which on copies are looked at; scales are told from as many
+SOME_ROWS = 20  # from which on a column's scale is known
 COPIES = 0.5  # of the rows are different: fewer is worth a word
-UNSCALED = 1000  # times the standard deviation of the median column
+UNSCALED = 100  # times the standard deviation of the median column; in tables of one unit it is 10 at most
 DTYPES = [np.float64, np.float32]
 
 
@@ -168,8 +169,9 @@ def check_diagonal(diagonal, kernel):
     xp = arrays.namespace(diagonal)
     finite = xp.isfinite(diagonal)
     if not xp.all(finite):
+        first = int(xp.argmin(arrays.cast(finite, xp.int8)))
         raise ValueError(
-            f"{kernel!r} overflows on these data: k(x, x) is not finite for row {int(xp.argmin(1 * finite))}. "
+            f"{kernel!r} overflows on these data: k(x, x) is not finite for row {first}. "
             "Scale the columns, for example with StandardScaler, or lower gamma or degree."
         )
 
@@ -213,8 +215,15 @@ def warn_of_width(kernel, X, total):
 
 def warn_of_rows(X, kernel):
     """Warn of many rows that are copies of each other, and of columns that drown the others."""
-    if hasattr(X, "toarray") or arrays.elsewhere(X) or X.shape[0] < MANY_ROWS or not kernel.stationary:
+    if hasattr(X, "toarray") or arrays.elsewhere(X) or not kernel.stationary:
         return  # rows on a device are not looked at: it would cost them more than it tells
+    if X.shape[0] >= MANY_ROWS:
+        _warn_of_copies(X)
+    if X.shape[0] >= SOME_ROWS:
+        _warn_of_scales(X, kernel)
+
+
+def _warn_of_copies(X):
     # equal rows have equal projections, and those of different ones differ but by a miracle
     distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
     if distinct < COPIES * X.shape[0]:
@@ -222,8 +231,11 @@ def warn_of_rows(X, kernel):
             f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, "
             "with the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
             "np.unique(X, axis=0, return_counts=True) finds them.",
-            stacklevel=5,
+            stacklevel=6,
         )
+
+
+def _warn_of_scales(X, kernel):
     spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
     varied, lengthscale = spread[spread > 0], getattr(kernel, "lengthscale", None)
     for_each = lengthscale is not None and np.ndim(lengthscale) > 0
@@ -231,7 +243,7 @@ def warn_of_rows(X, kernel):
         warnings.warn(
             f"Column {int(np.argmax(spread))} varies {varied.max() / np.median(varied):.0f} times as much as the "
             "median column, and the others hardly count. Scale the columns, for example with StandardScaler.",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

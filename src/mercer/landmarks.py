@@ -1,6 +1,6 @@
 """Few points that stand for many: pivoted Cholesky factors, choices of landmarks, and moments in their span."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -162,8 +162,10 @@ def _by_rpcholesky(kernel, X, m, weights, rng):
 
 def _by_chance(kernel, X, m, weights, rng):
     if elsewhere(weights):  # the rows of smallest e/w, e ~ Exp(1), are drawn in turn with probabilities w
-        keys = placed(rng.exponential(size=X.shape[0]), X) / weights
-        return rows(X, np.sort(numbers(namespace(keys).argsort(keys)[:m])))
+        xp = namespace(weights)
+        keys = placed(rng.exponential(size=X.shape[0]), X) / at_least(weights, eps(weights) ** 2)
+        keys = xp.where(weights > 0, keys, xp.inf)
+        return rows(X, np.sort(numbers(xp.argsort(keys)[:m])))
     return take(X, np.sort(rng.choice(X.shape[0], m, replace=False, p=take(weights, slice(None)))))
 
 
@@ -201,6 +203,11 @@ class LandmarkBasis:
         L, kept = _pivoted(K)
         R = inverse_of_lower(L).T if len(kept) else L
         return cls(kernel, rows(Z, kept), R, float((L[0, 0] / L[-1, -1]) ** 2) if len(kept) else 1.0, Z, kept)
+
+    def moved(self, convert):
+        """The same basis where ``convert`` takes its arrays."""
+        Z, R, given = map(convert, (self.Z, self.R, self.given))
+        return replace(self, kernel=self.kernel.moved(convert), Z=Z, R=R, given=given)
 
     @property
     def dtype(self):
@@ -281,6 +288,11 @@ class Moments:
     first: Any
     second: Any
     diagonal: float
+
+    def moved(self, convert):
+        """The same sums where ``convert`` takes their arrays."""
+        first, second = convert(self.first), convert(self.second)
+        return Moments(self.basis.moved(convert), self.count, first, second, self.diagonal)
 
     def scaled(self, c):
         """The moments of rows that count c times as much."""

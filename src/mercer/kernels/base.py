@@ -81,6 +81,10 @@ class Kernel(ABC, BaseEstimator):
             bound.gamma = resolve_gamma(self.gamma, X, weights)
         return plain(bound) if elsewhere(X) else bound
 
+    def moved(self, convert):
+        """Return a copy whose arrays, if it was given any by ``bind``, are what ``convert`` makes of them."""
+        return plain(copy(self))
+
     def ready(self, d):
         """Return the kernel itself, or a copy with the γ that ``gamma=None`` stands for on d columns."""
         if isinstance(self.gamma, Real):

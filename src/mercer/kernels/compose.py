@@ -19,6 +19,11 @@ class _Composed(Kernel):
         }
         return plain(type(self)(**bound)) if elsewhere(X) else type(self)(**bound)
 
+    def moved(self, convert):
+        params = self.get_params(deep=False)
+        moved = {name: part.moved(convert) if isinstance(part, Kernel) else part for name, part in params.items()}
+        return plain(type(self)(**moved))
+
     @property
     def parts(self):
         return [part for part in self.get_params(deep=False).values() if isinstance(part, Kernel)]
@@ -98,13 +103,14 @@ class Scaled(_Composed):
 
     def onto(self, Z):
         f = self.k1.onto(Z)
-        return lambda x: self.c * f(x)
+        c = float(self.c)  # NumPy's own float64 would lift single precision
+        return lambda x: c * f(x)
 
     def diag(self, X):
-        return self.c * self.k1.diag(X)
+        return float(self.c) * self.k1.diag(X)
 
     def gradient(self, X, Z, C):
-        return self.k1.gradient(X, Z, self.c * C)
+        return self.k1.gradient(X, Z, float(self.c) * C)
 
 
 @dataclass(eq=False, repr=False)

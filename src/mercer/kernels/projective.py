@@ -29,6 +29,11 @@ class Linear(Projective):
             bound.origin = _mean(X, weights)
         return bound
 
+    def moved(self, convert):
+        moved = copy(self)
+        moved.origin = None if self.origin is None else convert(self.origin)
+        return moved
+
     def onto(self, Z):
         if self.origin is None:
             return super().onto(Z)

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
-from ..arrays import namespace, rows
+from ..arrays import elsewhere, namespace, rows
 from ..eigen import Lanczos
 from ..gram import Dense
 from ..kernels import NAMES, Precomputed, as_kernel
@@ -238,6 +238,15 @@ class KernelTransformer(
         state = super().__getstate__()
         state.pop("_nearest", None)  # made again when it is needed: it holds functions
         return state
+
+    def __sklearn_array_api_convert__(self, convert):
+        """Return a copy whose arrays are what ``convert`` makes of them: how scikit-learn moves estimators."""
+        if not hasattr(self, "subspace_"):
+            return clone(self)
+        subspace = self.subspace_.moved(convert)
+        if elsewhere(subspace.axes.B):
+            _checks.check_portable(self, subspace.axes.B, self.kernel_)
+        return fitted_copy(self, subspace_=subspace, kernel_=subspace.kernel)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "subspace_")

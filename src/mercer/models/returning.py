@@ -161,7 +161,7 @@ class Returning:
 
     @property
     def _q_found(self):
-        return len(self.subspace_.variances)
+        return self.subspace_.variances.shape[0]
 
     def _denoised(self, X):
         """The pre-images of the projections of rows, projected as the method asks for."""

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from .style import INK, LEGEND, RISING, WIDTH, axes, colour, names_of
+from .style import INK, LEGEND, RISING, WIDTH, axes, colour, names_of, plain, scale_of
 
 WIDE = 1.2 * WIDTH
 MOST_BARS = 12  # variables that a chart of bars shows
@@ -24,11 +24,11 @@ def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
     labels = None if labels is None else np.asarray(labels)
     if labels is not None and labels.dtype.kind == "f" and len(np.unique(labels)) > 10:
         points = ax.scatter(Y[:, 0], Y[:, 1], s=12, c=labels, cmap="viridis", alpha=0.85, linewidth=0)
-        ax.figure.colorbar(points, ax=ax, shrink=0.8)
+        scale_of(points, ax)
     else:
         groups = [(None, slice(None))] if labels is None else [(v, labels == v) for v in np.unique(labels)]
         for i, (label, rows) in enumerate(groups):
-            ax.scatter(Y[rows, 0], Y[rows, 1], s=12, color=colour(i), alpha=0.8, linewidth=0, label=label)
+            ax.scatter(Y[rows, 0], Y[rows, 1], s=12, color=colour(i), alpha=0.8, linewidth=0, label=plain(label))
         if labels is not None:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, **LEGEND)
     ax.set(xlabel="component 1", ylabel="component 2", title="scores")
@@ -98,8 +98,8 @@ def kernel_matrix(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     ax = axes(ax, WIDTH)
     K = model.kernel_(part[order], part[order])
     picture = ax.imshow(K, cmap=RISING, interpolation="nearest")
-    ax.figure.colorbar(picture, ax=ax, shrink=0.75)
-    ax.set(xticks=[], yticks=[], title=f"kernel matrix, {len(part)} rows")
+    scale_of(picture, ax)
+    ax.set(xticks=[], yticks=[], frame_on=False, title=f"kernel matrix, {len(part)} rows")
     return ax
 
 
@@ -113,5 +113,4 @@ def _bars(values: Any, names: list[str], ax: Axes | None) -> Axes:
 
 
 def _short(name: str, most: int = 24) -> str:
-    name = name.replace("$", r"\$")  # a dollar is no formula here
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return plain(name if len(name) <= most else name[: most - 1] + "…")

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-from .style import INK, LEGEND, RISING, SIGNED, WIDTH, axes, colour
+from .style import INK, LEGEND, RISING, SIGNED, WIDTH, axes, colour, plain
 
 MARGIN = 0.12  # of the range of the data, left free around it
 TITLE = 0.3  # inches that a title takes
@@ -69,7 +69,7 @@ def regions(classifier: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     ax = axes(ax, _height(X))
     ax.imshow(image, origin="lower", extent=(x1[0], x1[-1], x2[0], x2[-1]), interpolation="bicubic")
     for i, label in enumerate(classifier.classes_):
-        ax.scatter(X[y == label, 0], X[y == label, 1], s=9, color=colour(i), linewidth=0, label=str(label))
+        ax.scatter(X[y == label, 0], X[y == label, 1], s=9, color=colour(i), linewidth=0, label=plain(label))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=5, **LEGEND)
     ax.set(xticks=[], yticks=[], aspect="equal", frame_on=False, title="regions")
     return ax

@@ -56,6 +56,19 @@ def colour(i: int) -> str:
     return PALETTE[i % len(PALETTE)]
 
 
+def plain(name: Any) -> str | None:
+    """Return a name as it is to be drawn: a dollar begins no formula, an underscore hides no legend."""
+    text = None if name is None else str(name).replace("$", r"\$")
+    return f" {text}" if text and text.startswith("_") else text
+
+
+def scale_of(picture: Any, ax: Axes) -> None:
+    """Draw the scale of a picture's colours beside it, in our ink."""
+    bar = ax.figure.colorbar(picture, ax=ax, shrink=0.75)
+    bar.ax.tick_params(colors=INK, labelsize=8, width=0.6, length=3)
+    bar.outline.set(edgecolor=INK, linewidth=0.6)
+
+
 def names_of(model: Any, d: int, names: Any = None) -> list[str]:
     """Return names for d columns: those given, those of the model's table, or x0, x1, …"""
     names = getattr(model, "feature_names_in_", None) if names is None else names

@@ -95,6 +95,18 @@ class Subspace:
         """Some of the axes."""
         return replace(self, axes=self.axes[j], variances=self.variances[j], offset=self.offset[j])
 
+    def moved(self, convert):
+        """The same subspace where ``convert`` takes its arrays."""
+        kernel, Z = self.kernel.moved(convert), convert(self.Z)
+        return replace(
+            self,
+            axes=Expansion(kernel, Z, convert(self.axes.B)),
+            mean=Expansion(kernel, Z, convert(self.mean.B)),
+            variances=convert(self.variances),
+            offset=convert(self.offset),
+            moments=None if self.moments is None else self.moments.moved(convert),
+        )
+
     def holding(self, share):
         """The number of axes that hold a share of the variance; all of them where they hold less."""
         q = self.variances.shape[0]
