@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -242,6 +244,49 @@ def test_on_a_cluster(X, cluster):
     expected = model().fit(X)
     for sizes in CHUNKS[1:3]:
         same_model(model().fit(chunked(X, sizes)), expected, X, chunked(X, sizes))
+
+
+def test_one_row_in_each_chunk(X, cluster):
+    some = X[::5]
+    same_model(model().fit(chunked(some, 1)), model().fit(some), some, chunked(some, 1))
+
+
+MEMORY = """
+import dask, dask.array as da, distributed, mercer, numpy as np
+from mercer.eigen import Landmarks
+from mercer.kernels import RBF
+
+LIMIT = 400 * 2**20
+
+def peak(pid="self"):
+    with open(f"/proc/{pid}/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+if __name__ == "__main__":
+    options = dict(n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None)
+    with distributed.LocalCluster(memory_limit=LIMIT, **options) as cluster, distributed.Client(cluster) as client:
+        small = np.random.default_rng(0).standard_normal((2000, 10))
+        model = mercer.KernelPCA(3, kernel=RBF(0.1), solver=Landmarks(50), random_state=0)
+        model.fit(da.from_array(small, chunks=(500, 10)))  # imports and first allocations
+        before = peak()
+        X = da.random.default_rng(0).standard_normal((6_000_000, 10), chunks=(100_000, 10))
+        model.fit(X)
+        assert model.n_rows_ == len(X)
+        workers = max(client.run(peak).values())
+        assert X.nbytes > LIMIT > workers, (X.nbytes, workers)
+        assert peak() - before < X.nbytes / 20, (before, peak())
+        print(f"rows {X.nbytes / 2**20:.0f} MB, worker {workers / 2**20:.0f} MB, client +{(peak() - before) / 2**20:.0f}")
+"""
+
+
+def test_memory_of_workers_and_client_is_bounded(tmp_path):
+    """More rows than a worker may hold: it has a chunk at a time, and the client has sums."""
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("peak memory is read from /proc")
+    script = tmp_path / "memory.py"
+    script.write_text(MEMORY)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_poison_block_on_a_cluster(X, cluster):

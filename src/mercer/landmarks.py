@@ -31,7 +31,7 @@ from .arrays import (
 )
 from .gram import Gram
 from .kernels.base import in_float64
-from .lazy import is_lazy, take
+from .lazy import is_lazy, lazy_ones, take
 from .tiles import fold_rows, map_rows
 
 CANDIDATES = 120  # drawn in a round of the pivoted Cholesky: enough for matrix products, few enough to be accepted
@@ -119,6 +119,18 @@ class Landmarks:
 
     ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
     ``n=None`` takes 10 for each component, at least 500.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.eigen import Landmarks
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = KernelPCA(2, solver=Landmarks(50), random_state=0).fit(X)
+    >>> model.anchors_.shape
+    (50, 3)
+    >>> model.solver_.outside_share < 0.05  # of the variance, outside the span of the landmarks
+    True
     """
 
     n: int | None = None
@@ -245,7 +257,9 @@ class LandmarkBasis:
 
 
 def _ones(X):
-    """A weight of 1 for each row; in NumPy it takes no room."""
+    """A weight of 1 for each row; in NumPy it takes no room, and for lazy rows it is as lazy."""
+    if is_lazy(X):
+        return lazy_ones(X)
     return full(X.shape[:1], 1.0, X) if elsewhere(X) else np.broadcast_to(1.0, X.shape[:1])
 
 

@@ -57,6 +57,13 @@ def computed(x):
     return x.compute() if is_lazy(x) else x
 
 
+def lazy_ones(X):
+    """A Dask array of a one for each row of X, which no graph carries along."""
+    import dask.array as da
+
+    return da.ones(X.shape[0], chunks=(X.chunks[0],))
+
+
 def map_blocks(f, X, name):
     """Return the Dask array whose blocks are ``f(block)``; its columns and dtype are those of f on a row of zeros."""
     import dask.array as da
