@@ -8,7 +8,8 @@ from scipy.sparse import issparse
 
 from .. import _checks
 from ..gram import Dense
-from ..kernels import Kernel, Precomputed
+from ..kernels import Kernel
+from .kernelled import bound_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +33,8 @@ class Rows:
         """The rows of X, checked already, that have a weight."""
         weights, counted = _checks.check_weights(sample_weight, X)
         weights = np.ones(len(counted)) if weights is None else weights
-        if isinstance(kernel, Precomputed):
-            _checks.check_gram(X)
-            kernel, gram = kernel.bind(X), Dense(X[np.ix_(counted, counted)])
-            points, member = counted[:, None], np.arange(len(counted))
-        else:
-            kernel, gram = kernel.bind(X[counted], weights), None
-            points, member = _distinct(X[counted])
-        _checks.check_diagonal(kernel.diag(points), kernel)
+        kernel, points, gram = bound_to(kernel, X, weights, counted)
+        points, member = _distinct(points) if gram is None else (points, np.arange(len(counted)))
         w = np.bincount(member, weights)
         return cls(kernel, points, gram, w / w.sum(), counted, weights, member)
 
