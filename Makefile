@@ -51,7 +51,9 @@ test-oldest: .venv-oldest/.ready-$(HERE)
 	@echo '--- pytest on the oldest supported dependencies'
 	@.venv-oldest/bin/python $(PYTEST)
 
+# Pages of names that are no longer listed would stay and be warned of.
 docs: .venv/.docs-$(HERE)
+	@rm -rf docs/generated
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo 'The site: docs/_build/html/index.html'
 

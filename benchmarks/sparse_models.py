@@ -1,6 +1,6 @@
 """Sparse kernel PCA: seconds of a fit, beside what the fast update (14) takes, and the figures on the Pima data.
 
-    MERCER_DATA=… python benchmarks/sparse.py [--limit 60] [--only pima]
+    MERCER_DATA=… python benchmarks/sparse_models.py [--limit 60] [--only pima]
 
 Rows are ten narrow clusters in five columns, the kernel is exp(−d²/2). Seconds are those of a whole ``fit``, the Gram
 matrix included. The fast update is run on the same likelihood, whose making is not counted, until its log-likelihood is

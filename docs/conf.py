@@ -23,14 +23,15 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold functions
 nitpicky = False
 autosummary_generate = True
 autodoc_typehints = "none"
-numpydoc_show_class_members = True
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # _templates lists methods, with their parameters
+templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {"show_toc_level": 2, "navbar_align": "left", "footer_start": ["copyright"], "footer_end": []}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -38,6 +39,9 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 60,  # seconds: no example takes as long
+    "capture_repr": (),  # pictures are what is shown, not the names of their parts
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",
@@ -45,11 +49,11 @@ sphinx_gallery_conf = {
 
 
 def plain(app, what, name, obj, options, lines):
-    """Keep fitted attributes such as n_components_ from being read as links, and scikit-learn's labels out."""
+    """Keep n_components_ from being read as a link and |x| as a substitution, and scikit-learn's labels out."""
     for i, line in enumerate(lines):
         line = re.sub(r":ref:`([^<`]*) <[^>`]*>`", r"\1", line)
         parts = re.split(r"(``.*?``|`.*?`)", line)
-        parts[::2] = [re.sub(r"(\w+)_(?!\w)", r"\1\\_", part) for part in parts[::2]]  # outside of code
+        parts[::2] = [re.sub(r"(\w+)_(?!\w)", r"\1\\_", part).replace("|", r"\|") for part in parts[::2]]  # not in code
         lines[i] = "".join(parts)
 
 

@@ -146,6 +146,8 @@ def test_the_version_is_that_of_the_project():
         ["fit", ".", "-o", "m", "--from", "csv"],
         ["fit", "x.csv", "-o", "no such folder/m"],
         ["fit", "x.csv", "-o", "."],
+        ["fit", "x.csv", "-o", "-"],
+        ["report", "m", "x.csv", "-o", "-"],
         ["transform", "no such model", "x.csv"],
         ["transform", "m", "x.csv", "--json"],
         ["transform", "m", "x.csv", "-o", "t.csv.gz"],

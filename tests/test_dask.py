@@ -275,7 +275,6 @@ if __name__ == "__main__":
         workers = max(client.run(peak).values())
         assert X.nbytes > LIMIT > workers, (X.nbytes, workers)
         assert peak() - before < X.nbytes / 20, (before, peak())
-        print(f"rows {X.nbytes / 2**20:.0f} MB, worker {workers / 2**20:.0f} MB, client +{(peak() - before) / 2**20:.0f}")
 """
 
 
@@ -319,6 +318,27 @@ def test_a_killed_worker_changes_nothing(X, cluster):
     assert victim not in cluster.run(os.getpid).values()
     assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-12)
     assert_allclose(fitted.transform(X), expected.transform(X), atol=1e-12)
+
+
+def test_the_command_line_fits_on_a_scheduler(X, cluster, tmp_path):
+    """At its address; and one that nobody answers at is named."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", exc_type=ImportError)
+    pytest.importorskip("dask.dataframe")
+    from test_cli import run
+
+    pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "model.mercer"
+    options = ("-o", out, "-q", "3", "--seed", "0", "--no-scale", "--cluster")
+    result = run("fit", tmp_path / "rows.parquet", *options, cluster.scheduler.address)
+    assert result.exit_code == 0, result.output
+    expected = mercer.KernelPCA(3, kernel=RBF("median"), solver="landmarks", random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="recipe"):
+        assert_allclose(mercer.load(out).explained_variance_, expected.explained_variance_, rtol=1e-8)
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        result = run("fit", tmp_path / "rows.parquet", *options, "tcp://127.0.0.1:9", "--force")
+    assert result.exit_code == 2
+    assert "tcp://127.0.0.1:9" in result.stderr
 
 
 def test_the_command_line_fits_parquet_files_with_workers(X, tmp_path):

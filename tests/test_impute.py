@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -11,11 +12,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimator_checks import OMITTED
 
 from mercer import KernelPCA, KernelPCAImputer, datasets
-from mercer.completion import average, completions
+from mercer.completion import average, completions, nearest
+from mercer.impute import _hide
 from mercer.kernels import RBF, Linear, Polynomial
 
 MODELS = [
-    KernelPCAImputer(random_state=0),
+    KernelPCAImputer(0.9, n_starts=5, random_state=0),  # chooses the width alone: the checks fit hundreds of times
     KernelPCAImputer(2, kernel=RBF(gamma="median"), scale="none", n_starts=2, random_state=0),
 ]
 
@@ -118,6 +120,32 @@ def test_the_linear_kernel_gives_the_conditional_mean_of_principal_components():
     assert ends[0, 0, 4] == pytest.approx(X.mean(axis=0)[4] + U[4] @ y, abs=1e-5)
 
 
+def test_rows_begin_at_those_that_are_nearest_in_what_is_known():
+    """By loops: the distances over the entries that a row has; and what has no entry takes the first donors."""
+    donors, (Z, _) = helix(30, seed=3), erased(helix(10, seed=4), 0.4, seed=4)
+    found = nearest(donors, Z, 4)
+    assert found.shape == (4, 10, 3)
+    for i, row in enumerate(Z):
+        t = np.nansum((donors - row) ** 2, axis=1)
+        np.testing.assert_array_equal(found[:, i], donors[np.argsort(t)[:4]])
+    np.testing.assert_array_equal(nearest(donors, np.full((1, 3), np.nan), 2)[:, 0], donors[:2])
+    assert nearest(donors, Z, 0).shape == (0, 10, 3)
+
+
+def test_hidden_values_leave_one_in_each_row_and_column():
+    Z = np.random.default_rng(0).normal(size=(40, 2))
+    Z[:30, 0] = np.nan
+    masks = _hide(Z, np.random.default_rng(0))
+    assert len(masks) == 3  # few values: as many draws as there may be
+    for mask in masks:
+        shown = np.where(mask, np.nan, Z)
+        assert not np.isnan(Z[mask]).any()
+        assert not np.isnan(shown).all(axis=1).any()
+        assert not np.isnan(shown).all(axis=0).any()
+        assert mask.sum(axis=1).max() == 1
+    assert len(_hide(np.ones((400, 64)), np.random.default_rng(0))) == 1
+
+
 def test_starts_are_averaged_by_their_distances():
     ends, r2 = np.array([[[0.0, 1.0]], [[2.0, 1.0]]]), np.array([[0.1], [0.1]])
     np.testing.assert_allclose(average(ends, r2, 0.05), [[1.0, 1.0]])
@@ -186,6 +214,14 @@ def test_frames_and_pipelines():
     imputer = KernelPCAImputer(3, kernel="rbf", random_state=0).set_output(transform="pandas")
     assert list(imputer.fit_transform(frame).columns) == ["a", "b", "c"]
     assert make_pipeline(imputer, KernelPCA(2)).fit_transform(frame).shape == (150, 2)
+
+
+def test_rows_do_not_have_to_be_many_at_once():
+    X, _ = erased(helix(), 0.1)
+    imputer = KernelPCAImputer(3, kernel="rbf", random_state=0).fit(X)
+    whole = imputer.transform(X)
+    with config_context(working_memory=1e-3):
+        np.testing.assert_allclose(imputer.transform(X), whole, rtol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_values():

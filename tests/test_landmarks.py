@@ -151,3 +151,12 @@ def test_every_cluster_gets_a_landmark():
     model = KernelPCA(7, kernel=RBF(1.0), solver=Landmarks(8), random_state=0).fit(X)
     nearest = np.argmin(np.linalg.norm(X[:, None] - model.anchors_, axis=2), axis=0)
     assert len(np.unique(y[nearest])) == 8
+
+
+@pytest.mark.parametrize("choose", ["rpcholesky", "uniform"])
+def test_landmarks_are_the_same_far_from_the_origin(choose):
+    """Single precision chooses, but not among rows that it cannot tell apart."""
+    X = np.random.default_rng(2).integers(-4, 5, size=(400, 3)) / 4  # exact beside the shift
+    solver = Landmarks(30, choose=choose)
+    here, there = (KernelPCA(3, kernel=RBF(0.2), solver=solver, random_state=0).fit(X + shift) for shift in (0, 1e8))
+    np.testing.assert_array_equal(there.anchors_ - 1e8, here.anchors_)

@@ -410,7 +410,7 @@ def test_models_that_cannot_be_watched_are_refused(tanks):
     with pytest.raises(ValueError, match="precomputed"):
         KernelPCAMonitor(KernelPCA(2, kernel="precomputed")).fit(tanks[:10] @ tanks[:10].T)
     with pytest.raises(ValueError, match="limits='loo' needs a KernelPCA"):
-        KernelPCAMonitor(mercer.ProbabilisticKernelPCA(2), limits="loo").fit(tanks[:50])
+        KernelPCAMonitor(mercer.ProbabilisticKernelPCA(2), limits="loo").fit(StandardScaler().fit_transform(tanks[:50]))
 
 
 @pytest.mark.parametrize("bad", [{"smoothing": 0}, {"smoothing": 1.5}, {"run": 0}, {"run": 1.5}], ids=str)

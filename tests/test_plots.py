@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits, make_moons
 
 import mercer
+from mercer.importance import importance
 from mercer.kernels import RBF
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="pictures are an extra: pip install 'mercer[plots]'")
@@ -67,8 +68,28 @@ PICTURES = {
     "images": lambda ax: plots.images(DIGITS[:7], n_columns=3, ax=ax),
     "denoised": lambda ax: plots.denoised(IMAGES, DIGITS[:4], ax=ax),
     "walk": lambda ax: plots.walk(IMAGES, DIGITS[0], DIGITS[1], 4, ax=ax),
+    "timeline": lambda ax: plots.timeline([0.1, 0.5, 3.0], 1.0, "t2", ax=ax),
+    "choice": lambda ax: plots.choice({1: 3.0, 2: 1.0, 3: 2.0}, 2, "clusters", "bic", ax=ax),
     "latent grid": lambda ax: plots.latent_grid(IMAGES, n_steps=3, ax=ax),
 }
+
+CHOSEN = mercer.select.n_components(mercer.KernelPCA(kernel=RBF(2.0)), X, max_components=6)
+WATCH = mercer.KernelPCAMonitor(mercer.KernelPCA(3, kernel=RBF(2.0)), random_state=0).fit(X)
+SHORTCUTS = {
+    "KernelPCA": lambda ax: MODEL.plot(X, y, ax=ax),
+    "KernelPCA without rows": lambda ax: MODEL.plot(ax=ax),
+    "KernelPCAMixture": lambda ax: mercer.KernelPCAMixture(2, kernel=RBF(2.0), n_init=1).fit(X).plot(X, ax=ax),
+    "KernelPCAClassifier": lambda ax: mercer.KernelPCAClassifier(kernel=RBF(2.0)).fit(X, y).plot(X, y, ax=ax),
+    "KernelPCAMonitor": lambda ax: WATCH.plot(X, "t2", ax=ax),
+    "Chart": lambda ax: WATCH.chart(X).plot(ax=ax),
+    "Importance": lambda ax: importance(MODEL, X).plot(ax=ax),
+    "Importance of one": lambda ax: importance(MODEL, X).plot(1, ax=ax),
+    "ComponentChoice": lambda ax: CHOSEN.plot(ax=ax),
+    "ClusterChoice": lambda ax: mercer.select.n_clusters(
+        mercer.KernelPCAMixture(kernel=RBF(2.0), n_init=1), X, (1, 2)
+    ).plot("icl", ax=ax),
+}
+PICTURES |= SHORTCUTS
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +124,13 @@ def test_a_name_with_a_dollar_is_no_formula():
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert set(labels) == {"a", r"cost in \$"}
     ax.figure.canvas.draw()
+
+
+def test_a_label_with_a_dollar_is_no_formula():
+    """An underscore before a label would hide it."""
+    for ax in (plots.scores(X, np.where(y, "_$a$", "$\\frac{")), MODEL.plot(X, np.where(y, "_$a$", "$\\frac{"))):
+        ax.figure.canvas.draw()
+        assert len(ax.get_legend().get_texts()) == 2
 
 
 def test_rows_beyond_the_limit_are_counted():

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelPCA, datasets, select
 from mercer.gram import Gram
@@ -153,6 +155,14 @@ def test_a_search_can_be_priced_before(X):
     assert "57 fits, about" in str(cost)
 
 
+def test_each_kernel_is_tried_once_whatever_its_cost_was_told_by(X):
+    for kernels in (["rbf"], ["linear"], ["linear", "rbf"], [RBF(gamma=0.5), "rbf", "linear"]):
+        for widths in ([1.0], [0.1, 1.0], [0.1, 1.0, 10.0]):
+            table = select.kernel(X, KernelPCA(2), kernels=kernels, widths=widths, random_state=0).table
+            found = [repr(row.kernel) for row in table]
+            assert len(found) == len(set(found)) == sum(len(widths) if k == "rbf" else 1 for k in kernels)
+
+
 def test_the_cost_is_told_on_a_terminal_alone(capsys, monkeypatch):
     told = Told("9 kernels on 40 rows", 9, 3.0)
     told(1)
@@ -179,6 +189,9 @@ def test_bad_searches_are_refused(X):
         select.kernel(X[:5], KernelPCA(2))
     with pytest.raises(ValueError, match="is no kernel"):
         select.kernel(X, KernelPCA(2), kernels=["gauss"])
+    for nothing in ({"kernels": []}, {"widths": []}):
+        with pytest.raises(ValueError, match="at least one kernel and one width"):
+            select.kernel(X, KernelPCA(2), **nothing)
 
 
 def test_kernels_that_are_not_radial_are_compared_too(X):
@@ -256,7 +269,7 @@ def fitted(X, **parameters):
 def test_ordinary_rows_get_no_word(many):
     for kernel in ("rbf", "linear", "poly", RBF(gamma="median"), Laplacian()):
         fitted(many[:300] * [1, 30, 0.1], kernel=kernel)
-    fitted(many * [1, 300, 0.1], solver="lanczos")
+    fitted(many * [1, 60, 0.1], solver="lanczos")
     fitted(np.repeat(many[:700], 2, axis=0)[:1200])
 
 
@@ -287,3 +300,11 @@ def test_unscaled_columns_get_a_word(many):
     with pytest.warns(UserWarning, match="Column 1 varies .* times as much as the median column.*StandardScaler"):
         fitted(many * [1, 1e4, 1], kernel=RBF(gamma="scale"))
     fitted(many * [1, 1e4, 1], kernel=RBF(lengthscale=[1.0, 1e4, 1.0]))
+    fitted(many * [1, 1e4, 1], kernel="linear")  # whose axes have the units of the columns, as PCA's
+
+
+def test_small_tables_that_were_not_scaled_get_the_word_too():
+    for X in (load_wine().data, load_breast_cancer().data):
+        with pytest.warns(UserWarning, match="Column .* StandardScaler"):
+            fitted(X)
+        fitted(StandardScaler().fit_transform(X))

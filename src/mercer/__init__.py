@@ -19,7 +19,19 @@ _HOMES = {
     "report": "pages",
     "save": "io",
 }
-_MODULES = {"datasets", "dropin", "eigen", "io", "kernels", "monitor", "plots", "preimage", "select", "testing"}
+_MODULES = {
+    "datasets",
+    "dropin",
+    "eigen",
+    "importance",
+    "io",
+    "kernels",
+    "monitor",
+    "plots",
+    "preimage",
+    "select",
+    "testing",
+}
 
 __all__ = ["__version__", *_HOMES]
 

@@ -258,7 +258,7 @@ def check_indefinite(policy, report):
             "indefinite='clip' to leave the negative part out."
         )
     warnings.warn(
-        f"{what}, and negative ones hold {report.negative_mass:.1%} of the spectrum's mass. They are left out; "
-        "indefinite='error' refuses such kernels.",
+        f"{what}, and negative ones hold {report.negative_mass:.1%} of the spectrum's mass. They are left out. "
+        "Use a positive definite kernel; KernelPCA(indefinite='error') refuses others.",
         stacklevel=4,
     )

@@ -17,12 +17,21 @@ CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellati
 def completions(subspace, Z, donors, max_iter, tol):
     """Rows settled from each start, their r², and the number of alternations: (s, n, d), (s, n), int.
 
-    Entries that are NaN begin at 0, and at the values of each donor.
+    Entries that are NaN begin at 0, and at the values of each donor: a row (d,) for all, or one for each (n, d).
     """
     missing = np.isnan(Z)
     starts = np.concatenate([np.where(missing, start, Z) for start in (0.0, *donors)])
     X, n_iter = _settle(subspace, starts, np.tile(missing, (1 + len(donors), 1)), max_iter, tol)
     return X.reshape(-1, *Z.shape), subspace.split(X)[1].reshape(-1, len(Z)), n_iter
+
+
+def nearest(donors, Z, p):
+    """For each row of Z the p donors that are nearest in the entries that it has, the nearest first: (p, n, d)."""
+    known = ~np.isnan(Z)
+    full = np.where(known, Z, 0.0)
+    t = -2 * (full @ donors.T) + known.astype(Z.dtype) @ (donors**2).T  # but for Σz², the same for all donors
+    order = np.argsort(t, axis=1, kind="stable")[:, :p]
+    return donors[order].transpose(1, 0, 2)
 
 
 def average(ends, r2, rho):

@@ -27,6 +27,12 @@ def load(name):
     -------
     arrays : dict of str to ndarray
         What the file holds: ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> datasets.load("usps")["X_train"].shape  # doctest: +SKIP
+    (7291, 256)
     """
     with np.load(_found(name), allow_pickle=False) as arrays:
         return {key: arrays[key] for key in arrays.files}
@@ -46,7 +52,26 @@ def _found(name):
 
 
 def find(name):
-    """The file of a real data set that is here; an error says how to get it where there is none."""
+    """The file of a real data set that is here; an error says how to get it where there is none.
+
+    Parameters
+    ----------
+    name : str
+        As for :func:`load`.
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> datasets.find("no such set")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: There is no data set 'no such set': ...
+    """
     for folder in _folders():
         if (path := folder / f"{name}.npz").is_file():
             return path
@@ -67,7 +92,28 @@ def _writable(folder):
 
 
 def three_clusters(random_state=0, *, n=30, spread=0.1):
-    """Rows in three round clusters in the plane, n each, after Tipping's and Bishop's figures: (3n, 2)."""
+    """Rows in three round clusters in the plane, n each, after Tipping's and Bishop's figures: (3n, 2).
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+    n : int, default=30
+        Rows of each cluster.
+    spread : float, default=0.1
+        Standard deviation of a cluster.
+
+    Returns
+    -------
+    X : ndarray of shape (3n, 2)
+        The rows, one cluster after the other.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> datasets.three_clusters().shape
+    (90, 2)
+    """
     rng = np.random.default_rng(random_state)
     return np.concatenate([centre + spread * rng.normal(size=(n, 2)) for centre in ((-0.5, -0.2), (0, 0.6), (0.5, 0))])
 
@@ -75,12 +121,30 @@ def three_clusters(random_state=0, *, n=30, spread=0.1):
 def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
     """Two half circles that open towards each other, each with an end inside the other, after Zhou's figure 2.
 
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+    n : int, default=200
+        Rows.
+    radius : float, default=6.0
+        Of the half circles.
+    noise : float, default=0.6
+        Standard deviation of the distance from them.
+
     Returns
     -------
     X : ndarray of shape (n, 2)
         The rows.
     y : ndarray of shape (n,)
         0 for the left half circle around (0, 0), 1 for the right one around (0, −radius).
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> X, y = datasets.two_cs(n=100)
+    >>> X.shape, int(y.sum())
+    ((100, 2), 50)
     """
     rng = np.random.default_rng(random_state)
     y = np.arange(n) * 2 // n
@@ -183,7 +247,29 @@ def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
 
 
 def rings(random_state=0, *, n=600):
-    """Three rings around the origin: rows, and the number of the ring of each."""
+    """Three rings around the origin: rows, and the number of the ring of each.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+    n : int, default=600
+        Rows.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 2)
+        The rows.
+    y : ndarray of shape (n,)
+        The number of the ring of each.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> X, y = datasets.rings(n=30)
+    >>> X.shape, set(y.tolist())
+    ((30, 2), {0, 1, 2})
+    """
     rng = np.random.default_rng(random_state)
     y = np.arange(n) % 3
     radius = np.array([0.2, 0.6, 1.0])[y] + 0.05 * rng.standard_normal(n)
@@ -192,7 +278,29 @@ def rings(random_state=0, *, n=600):
 
 
 def moons(random_state=0, *, n=400):
-    """Two interleaved half circles: rows, and the number of the half of each."""
+    """Two interleaved half circles: rows, and the number of the half of each.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+    n : int, default=400
+        Rows.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 2)
+        The rows.
+    y : ndarray of shape (n,)
+        The number of the half of each.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> X, y = datasets.moons(n=30)
+    >>> X.shape, set(y.tolist())
+    ((30, 2), {0, 1})
+    """
     rng = np.random.default_rng(random_state)
     y = np.arange(n) % 2
     angle = rng.uniform(0, np.pi, n)
@@ -202,7 +310,29 @@ def moons(random_state=0, *, n=400):
 
 
 def clusters(random_state=0, *, n=150):
-    """Three round Gaussian clusters: rows, and the number of the cluster of each."""
+    """Three round Gaussian clusters: rows, and the number of the cluster of each.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+    n : int, default=150
+        Rows.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 2)
+        The rows.
+    y : ndarray of shape (n,)
+        The number of the cluster of each.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> X, y = datasets.clusters(n=30)
+    >>> X.shape, set(y.tolist())
+    ((30, 2), {0, 1, 2})
+    """
     rng = np.random.default_rng(random_state)
     y = np.arange(n) % 3
     means = np.array([[-0.55, -0.3], [0.0, 0.6], [0.6, -0.15]])
@@ -210,7 +340,22 @@ def clusters(random_state=0, *, n=150):
 
 
 def digits():
-    """Scikit-learn's 8 × 8 handwritten digits, grey values in [0, 1], and what they show."""
+    """Scikit-learn's 8 × 8 handwritten digits, grey values in [0, 1], and what they show.
+
+    Returns
+    -------
+    X : ndarray of shape (1797, 64)
+        The pixels.
+    y : ndarray of shape (1797,)
+        The digit of each.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> X, y = datasets.digits()
+    >>> X.shape, float(X.max())
+    ((1797, 64), 1.0)
+    """
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -218,7 +363,26 @@ def digits():
 
 
 def noisy_digits(n, random_state=0):
-    """n of the digits, with noise on every pixel so that no two rows are equal."""
+    """n of the digits, with noise on every pixel so that no two rows are equal.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 64)
+        The pixels.
+
+    Examples
+    --------
+    >>> from mercer import datasets
+    >>> datasets.noisy_digits(100).shape
+    (100, 64)
+    """
     rng = np.random.default_rng(random_state)
     X = digits()[0]
     return X[rng.integers(0, len(X), n)] + 0.1 * rng.standard_normal((n, X.shape[1]))

@@ -38,6 +38,15 @@ class Davidson:
     A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
     them a hundredfold and more. The first passes are in single precision; what they find is then corrected in full.
     ``rank`` is that of the factor, None for a few hundred (:func:`rank_for`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.eigen import Davidson
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> KernelPCA(2, solver=Davidson(tol=1e-8)).fit(X).solver_.residual < 1e-8
+    True
     """
 
     tol: float = 1e-6

@@ -35,6 +35,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     not be, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` chooses this engine's solver of
     the same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's arrays
     are never written to).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.dropin import KernelPCA
+    >>> KernelPCA(2, kernel="rbf", gamma=0.1).fit_transform(load_iris().data).shape
+    (150, 2)
     """
 
     _parameter_constraints: dict = {

@@ -15,6 +15,15 @@ class Importance:
 
     ``values`` are in the units of the coordinates: by how much a component changes, to first order, where a variable
     changes by its standard deviation.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA
+    >>> from mercer.importance import importance
+    >>> from sklearn.datasets import load_iris
+    >>> table = importance(KernelPCA(2).fit(load_iris().data), load_iris(as_frame=True).data)
+    >>> table.ranking()[0]
+    'petal length (cm)'
     """
 
     values: np.ndarray
@@ -36,6 +45,12 @@ class Importance:
         """The names of the variables, the most important first, for one component or (None) all together."""
         shares = self.overall if component is None else self.shares[component]
         return [self.names[i] for i in np.argsort(-shares, kind="stable")]
+
+    def plot(self, component=None, ax=None):
+        """Draw the shares of one component, or (None) of all together: :func:`mercer.plots.importance`."""
+        from .plots import importance
+
+        return importance(self.overall if component is None else self.shares[component], self.names, ax)
 
     def to_frame(self):
         """The shares as a pandas frame."""

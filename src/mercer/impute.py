@@ -10,20 +10,28 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _checks
-from .completion import average, completions
+from .completion import average, completions, nearest
 from .kernels import NAMES, RBF, as_kernel
 from .kernels.width import median_sqdist
 from .landmarks import Landmarks
 from .models.kernel_pca import KernelPCA
+from .tiles import row_tiles
 
 WIDTHS = (0.3, 1.0, 3.0)  # γ times the median squared distance, compared where no kernel is given
 SHARES = (0.8, 0.9, 0.97)  # of the variance, compared where no number of components is given
 HIDDEN = 0.1  # of the known values, which are hidden to compare
 TRIAL_ROWS = 400  # that a comparison takes
 TRIAL_ITER = 20  # alternations in a comparison
+TRIAL_STARTS = 5  # values that a row begins from in a comparison
+TRIAL_VALUES = 300  # to hide at least, in as many draws as it takes
+MOST_DRAWS = 3
+STANDARD_ERRORS = 1  # by which a setting must be better than the usual one
 ROUNDS = 3  # of fits, where the rows to fit on are incomplete themselves
 FEW = 1000  # rows up to which no landmarks are needed
 LANDMARKS = 500
+USUAL = 0.95  # of the rows fitted on are no farther from the subspace than ends that count
+DONORS = 1000  # rows at most that others begin from
+TEMPORARIES = 4  # copies of a row and its starts alive at once
 
 
 class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -32,7 +40,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Missing values begin at the column's mean. The row is projected onto the principal subspace, the pre-image of the
     projection gives new values for what is missing, and so on until they settle: at a point of least distance r² to the
     subspace among all rows that agree with what is known. There may be several. So each row begins from other values
-    too, and the ends are averaged with weights exp(−r²/ρ), ρ the mean r² of the rows fitted on.
+    too, those of the rows that are nearest in what is known, and the ends are averaged with weights exp(−r²/ρ): those
+    count that are no farther from the subspace than rows are, ρ being the 95 % quantile of r² of the rows fitted on.
 
     Parameters
     ----------
@@ -44,8 +53,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     scale : {"columns", "none"}, default="columns"
         Whether columns are divided by their standard deviations first. ``"none"`` is for columns of one unit, such as
         the pixels of an image.
-    n_starts : int, default=10
-        Values that each row begins from: the means, and those of rows drawn by lot.
+    n_starts : int, default=20
+        Values that each row begins from: the means, and those of the nearest rows, among 1000 by lot.
     max_iter : int, default=50
         Alternations at most.
     tol : float, default=1e-3
@@ -95,7 +104,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         *,
         kernel=None,
         scale="columns",
-        n_starts=10,
+        n_starts=20,
         max_iter=50,
         tol=1e-3,
         random_state=None,
@@ -134,7 +143,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scale_ = np.where(spread > 0, spread, 1.0)
             Z = (X - self.mean_) / self.scale_
             self.errors_, settings = self._choose(Z, rng)
-            _, self._filler, n_iter = self._find(Z, settings, rng)
+            _, self._filler, n_iter = self._find(Z, settings, self.n_starts, self.max_iter, rng)
             self.n_iter_ = max(n_iter, 1)
             self.model_ = self._filler.model
         return self
@@ -172,35 +181,37 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tried = {f"{_word(width)}, {share:g}": (width, share) for width in widths for share in shares}
         usual = (widths[len(widths) // 2], shares[len(shares) // 2])
         trial = Z[np.sort(rng.choice(len(Z), min(len(Z), TRIAL_ROWS), replace=False))]
-        shown, hidden = _hide(trial, rng)
-        if len(tried) == 1 or not hidden.any():
+        hidden = [] if len(tried) == 1 else _hide(trial, rng)
+        if not hidden:
             return {}, usual
         seed = int(rng.integers(2**31))
-        full = self._find(shown, usual, np.random.default_rng(seed))[0]
-        errors = {
-            name: self._error(trial, shown, full, hidden, settings, np.random.default_rng(seed))
-            for name, settings in tried.items()
-        }
-        return errors, tried[min(errors, key=errors.__getitem__)]
+        squares = {settings: self._squares(trial, hidden, settings, seed) for settings in tried.values()}
+        errors = {name: float(np.mean(squares[settings])) for name, settings in tried.items()}
+        best = tried[min(errors, key=errors.__getitem__)]
+        gain = squares[usual] - squares[best]
+        sure = np.mean(gain) > STANDARD_ERRORS * np.std(gain) / np.sqrt(len(gain))
+        return errors, best if sure else usual
 
-    def _error(self, Z, shown, full, hidden, settings, rng):
-        """The mean squared error of hidden values by a model of rows that were completed before."""
-        rows = hidden.any(axis=1)
-        model = _Filler.of(full, settings, self.n_starts, rng)
-        filled, _ = model(shown[rows], TRIAL_ITER, self.tol)
-        return float(np.mean((filled - Z[rows])[hidden[rows]] ** 2))
+    def _squares(self, Z, hidden, settings, seed):
+        """Squared errors of hidden values, each draw completed from the beginning, as ``fit`` will do."""
+        found, starts = [], min(self.n_starts, TRIAL_STARTS)
+        for mask in hidden:
+            shown = np.where(mask, np.nan, Z)
+            full = self._find(shown, settings, starts, TRIAL_ITER, np.random.default_rng(seed))[0]
+            found.append((full - Z)[mask] ** 2)
+        return np.concatenate(found)
 
-    def _find(self, Z, settings, rng):
+    def _find(self, Z, settings, n_starts, max_iter, rng):
         """The completed rows, the model of them, and the number of alternations."""
         complete = ~np.isnan(Z).any(axis=1)
         full = np.where(np.isnan(Z), 0.0, Z)
         if 2 * complete.sum() > len(Z):  # enough to learn from
-            filler = _Filler.of(full[complete], settings, self.n_starts, rng)
-            full[~complete], n_iter = filler(Z[~complete], self.max_iter, self.tol)
+            filler = _Filler.of(full[complete], settings, n_starts, rng)
+            full[~complete], n_iter = filler(Z[~complete], max_iter, self.tol)
             return full, filler, n_iter
         for _ in range(ROUNDS):
-            filler = _Filler.of(full, settings, self.n_starts, rng)
-            full[~complete], n_iter = filler(Z[~complete], self.max_iter, self.tol)
+            filler = _Filler.of(full, settings, n_starts, rng)
+            full[~complete], n_iter = filler(Z[~complete], max_iter, self.tol)
         return full, filler, n_iter
 
     def __sklearn_tags__(self):
@@ -212,10 +223,11 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _Filler:
-    """A model of complete rows, rows to begin from, and ρ, the mean r²."""
+    """A model of complete rows, rows to begin from, how many of them, and ρ, the r² that few rows exceed."""
 
     model: KernelPCA
     donors: np.ndarray
+    n_starts: int
     rho: float
 
     @classmethod
@@ -224,22 +236,38 @@ class _Filler:
         kernel = RBF(gamma=width / (median_sqdist(rows) or 1.0)) if isinstance(width, Real) else clone(width)
         solver = "auto" if len(rows) <= FEW else Landmarks(n=LANDMARKS)
         model = KernelPCA(components, kernel=kernel, solver=solver, random_state=int(rng.integers(2**31))).fit(rows)
-        donors = rows[np.sort(rng.choice(len(rows), min(len(rows), n_starts - 1), replace=False))]
-        return cls(model, donors, float(np.mean(model.subspace_.split(rows)[1])))
+        donors = rows[rng.permutation(len(rows))[:DONORS]]  # in an order by lot, which decides between equals
+        return cls(model, donors, n_starts, float(np.quantile(model.subspace_.split(rows)[1], USUAL)))
 
     def __call__(self, Z, max_iter, tol):
         """The rows of Z completed, and the number of alternations."""
         if len(Z) == 0:
             return Z, 0
-        ends, r2, n_iter = completions(self.model.subspace_, Z, self.donors, max_iter, tol)
+        tiles = row_tiles(len(Z), len(self.donors) + TEMPORARIES * self.n_starts * Z.shape[1])
+        filled, n_iter = zip(*(self._complete(Z[rows], max_iter, tol) for rows in tiles), strict=True)
+        return np.concatenate(filled), max(n_iter)
+
+    def _complete(self, Z, max_iter, tol):
+        starts = nearest(self.donors, Z, self.n_starts - 1)
+        ends, r2, n_iter = completions(self.model.subspace_, Z, starts, max_iter, tol)
         return average(ends, r2, self.rho), n_iter
 
 
 def _hide(Z, rng):
-    """The rows with a tenth of their values hidden, and which: every column keeps one."""
-    hidden = ~np.isnan(Z) & (rng.random(Z.shape) < HIDDEN)
-    hidden &= ~(np.isnan(Z) | hidden).all(axis=0)
-    return np.where(hidden, np.nan, Z), hidden
+    """Masks of a tenth of the values, to be hidden, in as many draws as it takes: every column and row keeps one.
+
+    No row loses more than a fifth of its columns, or one value: where next to nothing is known, errors are large
+    whatever the settings, and would hide their differences.
+    """
+    masks: list[np.ndarray] = []
+    known, most = ~np.isnan(Z), max(1, Z.shape[1] // 5)
+    while len(masks) < MOST_DRAWS and sum(mask.sum() for mask in masks) < TRIAL_VALUES:
+        lot = np.where(known, rng.random(Z.shape), 1.0)
+        hidden = (lot < HIDDEN) & (np.argsort(np.argsort(lot, axis=1), axis=1) < most)
+        hidden &= (known & ~hidden).any(axis=0)
+        hidden &= (known & ~hidden).any(axis=1, keepdims=True)
+        masks.append(hidden)
+    return [mask for mask in masks if mask.any()]
 
 
 def _word(width):

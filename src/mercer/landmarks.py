@@ -25,7 +25,6 @@ from .arrays import (
     numbers,
     placed,
     rows,
-    single,
     sqnorms,
     zeros,
 )
@@ -167,8 +166,8 @@ def _by_rpcholesky(kernel, X, m, weights, rng):
     most = ROWS_EACH * m
     some = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     part = take(X, some)
-    coarse = part if is_integer(part) else single(part)
-    _, pivots = rpcholesky(Gram(kernel, coarse), m, rng, None if weights is None else take(weights, some))
+    gram = Gram(kernel, part) if is_integer(part) else Gram(kernel, part).coarse()
+    _, pivots = rpcholesky(gram, m, rng, None if weights is None else take(weights, some))
     return rows(part, np.sort(pivots))
 
 

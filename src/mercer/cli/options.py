@@ -102,7 +102,8 @@ def writing(command: Callable) -> Callable:
         if json and output == PIPE:
             raise click.UsageError("--json prints on standard output, so that results need a file: pass -o.")
         format_of(output, to)
-        check_free(output, force)
+        if output != PIPE:
+            check_free(output, force)
         return command(output=Sink(output, to, json), **rest)
 
     return with_sink
@@ -131,7 +132,9 @@ class Sink:
 def check_free(path: str, force: bool) -> None:
     """Refuse a place that is taken or cannot be written to, before any work is done."""
     if path == PIPE:
-        return
+        raise BadInput(
+            "What this command writes is no table and does not go through a pipe: give -o the name of a file."
+        )
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise BadInput(f"{path}: there is no folder {folder}")

@@ -161,7 +161,9 @@ def report(model: str, data: Source, output: str, force: bool) -> None:
 
     file = Opened(model)
     X, _, _ = file.rows(data)
-    write(file.model, X, output, names=file.recipe.features)
+    scaled = (file.recipe.scale != 1).any()
+    units = X * file.recipe.scale + file.recipe.mean if scaled else None
+    write(file.model, X, output, names=file.recipe.features, units=units)
     say(f"The page: {output}")
 
 

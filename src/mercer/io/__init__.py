@@ -121,6 +121,15 @@ def load(path):
     UserWarning
         If the file also holds a recipe for tables: the model then takes rows that the recipe has made. Use
         :func:`mercer.io.read` to have both.
+
+    Examples
+    --------
+    >>> import os, tempfile, mercer
+    >>> X, _ = mercer.datasets.rings(n=60)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.mercer")
+    >>> mercer.save(mercer.KernelPCA(2).fit(X), path)
+    >>> mercer.load(path)
+    KernelPCA(n_components=2)
     """
     file = read(path)
     if file.recipe is not None:
@@ -133,7 +142,28 @@ def load(path):
 
 
 def read(path):
-    """Return all that a model file holds, as a ``ModelFile``; errors as of ``load``."""
+    """Return all that a model file holds, as a ``ModelFile``; errors as of ``load``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    file : ModelFile
+        The model, its recipe, and who wrote it.
+
+    Examples
+    --------
+    >>> import os, tempfile, mercer
+    >>> X, _ = mercer.datasets.rings(n=60)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.mercer")
+    >>> mercer.save(mercer.KernelPCA(2).fit(X), path)
+    >>> file = mercer.io.read(path)
+    >>> file.format, sorted(file.versions)
+    (1, ['mercer', 'numpy', 'python', 'scikit-learn', 'scipy'])
+    """
     archive = Archive(path)
     manifest = archive.manifest
     format_, versions = manifest.get("format"), manifest.get("versions")

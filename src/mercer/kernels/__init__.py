@@ -24,6 +24,16 @@ NAMES = {
 def as_kernel(kernel):
     """Return the kernel that a name, a kernel, scikit-learn's Gaussian-process kernel or a function stands for.
 
+    Parameters
+    ----------
+    kernel : str, Kernel, kernel of scikit-learn, or callable
+        What to take as a kernel.
+
+    Returns
+    -------
+    kernel : Kernel
+        The kernel.
+
     Examples
     --------
     >>> as_kernel("poly")

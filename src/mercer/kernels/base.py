@@ -22,6 +22,16 @@ class Kernel(ABC, BaseEstimator):
 
     Kernels have scikit-learn's ``get_params``/``set_params``, so that ``kernel__gamma`` can be searched; they compare
     with ``==`` by class and parameters, and combine by ``+``, ``*`` and multiplication with a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF, Linear
+    >>> kernel = RBF(gamma=0.5) + 0.1 * Linear()
+    >>> kernel(np.eye(2), np.eye(2)).shape
+    (2, 2)
+    >>> RBF(gamma="median").bind(np.array([[0.0], [1.0], [2.0]]))
+    RBF(gamma=1.0)
     """
 
     sparse = False  # whether rows may come as a sparse matrix
@@ -133,6 +143,29 @@ class Radial(Profile):
 
     ``gamma`` is a number; ``None`` = 1/d; ``"scale"`` = 1/(d · variance), as in ``SVC``; or ``"median"`` = 1/median
     of the squared distances. ``lengthscale`` ℓ (a number, or one for each column) stands for γ = 1/(2ℓ²).
+
+    Examples
+    --------
+    A kernel of one's own is its profile, the derivative and the inverse of that.
+
+    >>> import numpy as np
+    >>> from dataclasses import dataclass
+    >>> from typing import Any
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import Radial
+    >>> @dataclass(eq=False, repr=False)
+    ... class Cauchy(Radial):
+    ...     gamma: Any = None
+    ...     lengthscale: Any = None
+    ...     def profile(self, t):
+    ...         return 1 / (1 + self.gamma * t)
+    ...     def slope(self, t):
+    ...         return -self.gamma / (1 + self.gamma * t) ** 2
+    ...     def inverse(self, v):
+    ...         return (1 / v - 1) / self.gamma
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> KernelPCA(2, kernel=Cauchy(0.5)).fit(X).denoise(X).shape
+    (30, 2)
     """
 
     sparse = True
@@ -287,7 +320,15 @@ def as_rows_of(Z, x):
 
 
 class Projective(Profile):
-    """k = profile(t), t = xᵀy."""
+    """k = profile(t), t = xᵀy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear, Polynomial, Projective
+    >>> isinstance(Polynomial(2), Projective), isinstance(Linear(), Projective)
+    (True, True)
+    """
 
     sparse = True
 

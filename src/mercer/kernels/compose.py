@@ -55,7 +55,14 @@ class _Composed(Kernel):
 
 @dataclass(eq=False, repr=False)
 class Sum(_Composed):
-    """k = k₁ + k₂."""
+    """k = k₁ + k₂.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear
+    >>> RBF(0.5) + Linear()
+    Sum(k1=RBF(gamma=0.5), k2=Linear())
+    """
 
     k1: Kernel
     k2: Kernel
@@ -73,7 +80,14 @@ class Sum(_Composed):
 
 @dataclass(eq=False, repr=False)
 class Product(_Composed):
-    """k = k₁k₂."""
+    """k = k₁k₂.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear
+    >>> RBF(0.5) * Linear()
+    Product(k1=RBF(gamma=0.5), k2=Linear())
+    """
 
     k1: Kernel
     k2: Kernel
@@ -91,7 +105,14 @@ class Product(_Composed):
 
 @dataclass(eq=False, repr=False)
 class Scaled(_Composed):
-    """k = c·k₁, c > 0."""
+    """k = c·k₁, c > 0.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> 2.0 * RBF(0.5)
+    Scaled(c=2.0, k1=RBF(gamma=0.5))
+    """
 
     k1: Kernel
     c: float
@@ -115,7 +136,15 @@ class Scaled(_Composed):
 
 @dataclass(eq=False, repr=False)
 class OnColumns(_Composed):
-    """k = k₁ on some columns: indices, a slice or a boolean mask."""
+    """k = k₁ on some columns: indices, a slice or a boolean mask.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear, OnColumns
+    >>> OnColumns(Linear(), [0])(np.array([[2.0, 9.0]]), np.array([[3.0, 9.0]]))
+    array([[6.]])
+    """
 
     k1: Kernel
     columns: Any
@@ -142,7 +171,15 @@ class OnColumns(_Composed):
 
 @dataclass(eq=False, repr=False)
 class Normalized(_Composed):
-    """k = k₁(x, y) / √(k₁(x, x) k₁(y, y)), and 0 where k₁(x, x) is 0."""
+    """k = k₁(x, y) / √(k₁(x, x) k₁(y, y)), and 0 where k₁(x, x) is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Normalized, Polynomial
+    >>> Normalized(Polynomial(degree=2)).diag(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([1., 1.])
+    """
 
     k1: Kernel
 

@@ -25,7 +25,18 @@ class _Given(Kernel):
 
 @dataclass(eq=False, repr=False)
 class FromFunction(_Given):
-    """k given by a vectorised function f(X, Y) → (n, m)."""
+    """k given by a vectorised function f(X, Y) → (n, m).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> def overlap(X, Y):
+    ...     return np.minimum(X[:, None], Y).sum(axis=2)
+    >>> histograms = np.random.default_rng(0).dirichlet([1, 1, 1], size=20)
+    >>> KernelPCA(2, kernel=overlap).fit_transform(histograms).shape  # a function is taken as it is
+    (20, 2)
+    """
 
     f: Callable
     definite = False  # nobody knows
@@ -51,7 +62,17 @@ class FromFunction(_Given):
 
 @dataclass(eq=False, repr=False)
 class GaussianProcess(_Given):
-    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which is on the diagonal alone, counts as none."""
+    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which is on the diagonal alone, counts as none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> KernelPCA(2, kernel=RBF(length_scale=2.0)).fit(X).kernel_
+    GaussianProcess(kernel=RBF(length_scale=2))
+    """
 
     kernel: Any
 
@@ -64,6 +85,17 @@ class Precomputed(Kernel):
 
     ``diag`` gives k(x, x) of the rows that come after ``fit`` (a number where it is constant, or one for each row);
     whatever needs a distance in feature space needs it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import RBF, Precomputed
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> K = RBF(0.5)(X, X)
+    >>> model = KernelPCA(2, kernel=Precomputed(diag=1.0)).fit(K[:20, :20])
+    >>> model.reconstruction_error(K[20:, :20]).shape
+    (10,)
     """
 
     K: Any = None

@@ -20,6 +20,14 @@ Width = Any  # a number, None, "scale" or "median"
 class RBF(Radial):
     """k = exp(−γt).
 
+    Parameters
+    ----------
+    gamma : float, "scale", "median" or None, default=None
+        γ; None stands for 1/d, ``"scale"`` for 1/(d · variance) as in ``SVC``, ``"median"`` for 1 over the median
+        squared distance of the rows.
+    lengthscale : float or array-like of shape (d,), default=None
+        ℓ, or one for each column, in place of γ = 1/(2ℓ²).
+
     Examples
     --------
     >>> from mercer.kernels import RBF
@@ -48,7 +56,21 @@ class RBF(Radial):
 
 @dataclass(eq=False, repr=False)
 class InverseMultiquadric(Radial):
-    """k = (1 + γt)^{−½}."""
+    """k = (1 + γt)^{−½}.
+
+    Parameters
+    ----------
+    gamma, lengthscale : default=None
+        The width, as in :class:`RBF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import InverseMultiquadric
+    >>> InverseMultiquadric(gamma=1.5)(np.eye(2), np.eye(2))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
 
     gamma: Width = None
     lengthscale: Any = None
@@ -69,7 +91,23 @@ class InverseMultiquadric(Radial):
 
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Radial):
-    """k = (1 + γt/α)^{−α}; α → ∞ is the RBF."""
+    """k = (1 + γt/α)^{−α}; α → ∞ is the RBF.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        How slowly it falls: the smaller, the longer its tail.
+    gamma, lengthscale : default=None
+        The width, as in :class:`RBF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RationalQuadratic
+    >>> RationalQuadratic(alpha=1.0, gamma=0.5)(np.eye(2), np.eye(2))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
 
     alpha: float = 1.0
     gamma: Width = None
@@ -93,6 +131,21 @@ class Matern(Radial):
     """The Matérn kernel of smoothness ν ∈ {½, 3/2, 5/2}; u = √(4νγt), and ν → ∞ is the RBF.
 
     ν = ½: e^{−u};  3/2: (1 + u)e^{−u};  5/2: (1 + u + u²/3)e^{−u}.
+
+    Parameters
+    ----------
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        ν: how smooth it is.
+    gamma, lengthscale : default=None
+        The width, as in :class:`RBF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Matern
+    >>> Matern(nu=0.5, gamma=0.25)(np.eye(2), np.eye(2)).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
     """
 
     nu: float = 1.5
@@ -183,7 +236,21 @@ class _Distance(Profile):
 
 @dataclass(eq=False, repr=False)
 class Laplacian(_Distance):
-    """k = exp(−γ‖x − y‖₁)."""
+    """k = exp(−γ‖x − y‖₁).
+
+    Parameters
+    ----------
+    gamma : float, "scale", "median" or None, default=None
+        γ, as in :class:`RBF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Laplacian
+    >>> Laplacian(gamma=0.5)(np.eye(2), np.eye(2)).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
 
     gamma: Width = None
     stationary = True
@@ -217,7 +284,21 @@ def _cityblock(X, Z):
 
 @dataclass(eq=False, repr=False)
 class Chi2(_Distance):
-    """k = exp(−γ Σ (x − y)²/(x + y)), for histograms: no entry may be negative."""
+    """k = exp(−γ Σ (x − y)²/(x + y)), for histograms: no entry may be negative.
+
+    Parameters
+    ----------
+    gamma : float, "scale", "median" or None, default=1.0
+        γ, as in :class:`RBF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Chi2
+    >>> Chi2(gamma=0.5)(np.eye(2), np.eye(2)).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
 
     gamma: Width = 1.0
     nonnegative = True

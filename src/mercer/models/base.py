@@ -9,12 +9,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
-from ..arrays import elsewhere, namespace, rows
+from ..arrays import elsewhere, namespace
 from ..eigen import Lanczos
-from ..gram import Dense
 from ..kernels import NAMES, Precomputed, as_kernel
 from ..landmarks import Landmarks
 from ..lazy import computed, is_lazy, rowwise
+from .drawing import DrawsScores
+from .kernelled import Kernelled, bound_to
 from .progress import CallbackSupportMixin, reported, with_callbacks
 from .returning import Returning
 
@@ -22,13 +23,18 @@ ACCURATE = 1e-6  # error of training coordinates that are read off the eigenvect
 
 
 class KernelTransformer(
-    Returning, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    Kernelled,
+    Returning,
+    DrawsScores,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """A model whose fitted state is a ``Subspace``; a subclass says how it is found (``_find``)."""
 
     _doc_link_module = "mercer"
     _portable = False  # whether rows may be arrays of other libraries than NumPy, on their device
-    kernel: Any
     center: Any
     preimage: Any
     random_state: Any
@@ -70,13 +76,7 @@ class KernelTransformer(
             return self._fit_lazy(kernel, X, weights, rng)
         X = _checks.check_rows(self, X, kernel, fit=True)
         weights, counted = _checks.check_weights(sample_weight, X)
-        if isinstance(kernel, Precomputed):
-            _checks.check_gram(X)
-            kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X[np.ix_(counted, counted)])
-        else:
-            points, gram = X if counted.shape[0] == X.shape[0] else rows(X, counted), None
-            kernel = kernel.bind(points, weights, center=self.center)
-        _checks.check_diagonal(kernel.diag(points), kernel)
+        kernel, points, gram = bound_to(kernel, X, weights, counted, self.center)
         total = counted.shape[0] if weights is None else float(namespace(weights).sum(weights))
         w = None if weights is None else weights / total
         self.n_rows_ = float(total)
@@ -228,12 +228,6 @@ class KernelTransformer(
         """n·λ, the eigenvalues of the centred kernel matrix, as in scikit-learn."""
         return self.n_rows_ * self.subspace_.variances
 
-    def set_params(self, **params):
-        """Set parameters; ``kernel__gamma`` works on a kernel given by name too."""
-        if isinstance(self.kernel, str) and any(name.startswith("kernel__") for name in params):
-            self.kernel = as_kernel(self.kernel)
-        return super().set_params(**params)
-
     def __getstate__(self):
         state = super().__getstate__()
         state.pop("_nearest", None)  # made again when it is needed: it holds functions
@@ -254,14 +248,9 @@ class KernelTransformer(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        if isinstance(self.kernel, str) and self.kernel not in NAMES:
-            return tags  # fit will say so
-        kernel = as_kernel(self.kernel)
+        known = not isinstance(self.kernel, str) or self.kernel in NAMES
         stays = self.solver not in ("lanczos", "em") and not isinstance(self.solver, Lanczos)
-        tags.array_api_support = self._portable and kernel.portable and stays
-        tags.input_tags.sparse = kernel.sparse
-        tags.input_tags.pairwise = isinstance(kernel, Precomputed)
-        tags.input_tags.positive_only = kernel.nonnegative
+        tags.array_api_support = self._portable and known and as_kernel(self.kernel).portable and stays
         return tags
 
 

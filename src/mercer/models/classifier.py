@@ -11,19 +11,20 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks, eigen, kernels
-from ..gram import Dense
-from ..kernels import NAMES, Precomputed, as_kernel
+from ..kernels import Precomputed, as_kernel
 from ..lazy import rowwise
 from ..rkhs import FeatureGaussian
 from ..rkhs.discriminant import class_joint, class_subspaces, feature_gaussians, variance_within
 from .base import fitted_copy
+from .drawing import DrawsRegions
+from .kernelled import Kernelled, bound_to
 from .labels import check_labels, class_components, class_priors
 from .progress import CallbackSupportMixin, reported, with_callbacks
 
 LEAST = np.log(np.finfo(float).tiny)  # of a probability: only a class of prior 0 has 0
 
 
-class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A Gaussian density in feature space for each class, and the class whose density is largest.
 
     Each class has a probabilistic kernel PCA (Zhou, section 4) with one kernel and one noise variance ρ for all of
@@ -144,7 +145,7 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y = check_labels(self, X, y)
         weights, counted = _checks.check_weights(sample_weight, X)
         classes, numbers = np.unique(y[counted], return_inverse=True)
-        kernel, points, gram = bind(kernel, X, weights, counted)
+        kernel, points, gram = bound_to(kernel, X, weights, counted)
         shares = np.bincount(numbers, weights)
         shares = shares / shares.sum()
         self.class_prior_ = class_priors(self.priors, shares)
@@ -273,34 +274,7 @@ class KernelPCAClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """The number of axes of each class."""
         return np.array([len(density.subspace.variances) for density in self.densities_])
 
-    def set_params(self, **params):
-        """Set parameters; ``kernel__gamma`` works on a kernel given by name too."""
-        if isinstance(self.kernel, str) and any(name.startswith("kernel__") for name in params):
-            self.kernel = as_kernel(self.kernel)
-        return super().set_params(**params)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        if isinstance(self.kernel, str) and self.kernel not in NAMES:
-            return tags  # fit will say so
-        kernel = as_kernel(self.kernel)
-        tags.input_tags.sparse = kernel.sparse
-        tags.input_tags.pairwise = isinstance(kernel, Precomputed)
-        tags.input_tags.positive_only = kernel.nonnegative
-        return tags
-
 
 def _parts(density):
     """The subspaces of one class."""
     return [density.subspace] if isinstance(density, FeatureGaussian) else density._subspaces()
-
-
-def bind(kernel, X, weights, counted):
-    """Return the kernel bound to the rows that count, those rows, and their Gram matrix where it is given."""
-    if isinstance(kernel, Precomputed):
-        _checks.check_gram(X)
-        return kernel.bind(X), counted[:, None], Dense(X[np.ix_(counted, counted)])
-    points = X if len(counted) == X.shape[0] else X[counted]
-    kernel = kernel.bind(points, weights)
-    _checks.check_diagonal(kernel.diag(points), kernel)
-    return kernel, points, None

@@ -18,6 +18,7 @@ from ..kernels.width import median_sqdist
 from ..rkhs.held_out import HeldOut
 from ..tiles import in_threads
 from .classifier import KernelPCAClassifier
+from .drawing import DrawsRegions
 from .labels import check_labels, class_components, class_priors
 from .progress import CallbackSupportMixin, reported, with_callbacks
 
@@ -31,7 +32,7 @@ def _refitted(self):
     return self.refit
 
 
-class KernelPCAClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """:class:`KernelPCAClassifier` with kernel, shrinkage, priors, noise and components chosen by cross-validation.
 
     One eigendecomposition for each kernel, shrinkage, fold and class serves every number of components, every noise

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks, kernels, preimage
 from ..eigen import Exact
-from ..kernels import NAMES, Precomputed, as_kernel
+from ..kernels import Precomputed, as_kernel
 from ..landmarks import Landmarks
 from ..lazy import rowwise
 from ..preimage import as_preimage
@@ -22,6 +22,8 @@ from ..preimage.batches import batches
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
 from ..rkhs.mixture import Factor, FeatureMixture, posterior
 from .base import fitted_copy
+from .drawing import DrawsClusters
+from .kernelled import Kernelled
 from .progress import CallbackSupportMixin, reported, with_callbacks
 from .rows import Rows
 
@@ -29,7 +31,7 @@ WHOLE = 1_000  # rows up to which "auto" factors the whole Gram matrix
 STARTS = {"auto": (by_chance, by_kmeans), "random": (by_chance,), "kmeans": (by_kmeans,)}
 
 
-class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEstimator):
+class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEstimator):
     """A mixture of probabilistic kernel PCAs: each cluster is a Gaussian around a principal subspace in feature space.
 
     p(φ) = Σᵢ mᵢ N(φ̄ᵢ, Uᵢ(Λᵢ − ρ)Uᵢᵀ + ρI), fitted by EM (Zhou, section 3). All clusters share the kernel and the noise
@@ -373,22 +375,10 @@ class KernelPCAMixture(CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEst
         densities = [type(old)(new, old.rho) for old, new in zip(self.densities_, subspaces, strict=True)]
         return fitted_copy(self, densities_=densities, kernel_=subspaces[0].kernel)
 
-    def set_params(self, **params):
-        """Set parameters; ``kernel__gamma`` works on a kernel given by name too."""
-        if isinstance(self.kernel, str) and any(name.startswith("kernel__") for name in params):
-            self.kernel = as_kernel(self.kernel)
-        return super().set_params(**params)
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "densities_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)  # the checks read it wherever there is predict_proba
-        if isinstance(self.kernel, str) and self.kernel not in NAMES:
-            return tags  # fit will say so
-        kernel = as_kernel(self.kernel)
-        tags.input_tags.sparse = kernel.sparse
-        tags.input_tags.pairwise = isinstance(kernel, Precomputed)
-        tags.input_tags.positive_only = kernel.nonnegative
         return tags

@@ -17,6 +17,14 @@ class Chart:
 
     ``beyond`` tells the rows where either exceeds its limit, ``alarms`` those where it has done so for ``run`` rows in
     a row.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor, datasets
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
+    >>> chart = monitor.chart(datasets.three_tanks(1, n=200, fault="sensor", start=100)[0])
+    >>> chart.delay(100)
+    0
     """
 
     t2: np.ndarray
@@ -33,6 +41,12 @@ class Chart:
     def false_alarm_rate(self, stop=None):
         """The share of the rows before ``stop``, where a fault began, that are beyond a limit."""
         return float(np.mean(self.beyond[:stop]))
+
+    def plot(self, of="spe", ax=None):
+        """Draw T² (``of="t2"``) or SPE in time, with its limit: :func:`mercer.plots.timeline`."""
+        from ..plots import timeline
+
+        return timeline(getattr(self, of), getattr(self.limits, of), of, ax)
 
     def __str__(self):
         first = np.flatnonzero(self.alarms)

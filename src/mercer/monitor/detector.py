@@ -244,6 +244,12 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         found = limits.above_rounding(found, parts(self.estimator_)[1].subspace_.total_variance)
         return charts.chart(now[0], now[1], found, smoothing, run, gaps)
 
+    def plot(self, X, of="spe", ax=None):
+        """Draw T² (``of="t2"``) or SPE of rows in their order, with its limit: :func:`mercer.plots.chart`."""
+        from ..plots import chart
+
+        return chart(self, X, of, ax)
+
     def _subspaces(self):
         """The subspaces of the model, for :func:`mercer.compress`."""
         return parts(self.estimator_)[1]._subspaces()

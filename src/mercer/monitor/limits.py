@@ -9,7 +9,15 @@ ROUNDING = 1e-10  # of the variance in feature space: an SPE below it is no dist
 
 
 class Limits(NamedTuple):
-    """The limits of both charts: a row beyond either is an alarm."""
+    """The limits of both charts: a row beyond either is an alarm.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor, datasets
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
+    >>> monitor.limits_._fields
+    ('t2', 'spe')
+    """
 
     t2: float
     spe: float

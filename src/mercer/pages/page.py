@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
+NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?\s?\S{0,2}|nan|inf|–?")  # with a unit of two letters at most
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under a head; numbers stand right."""
+    """Rows of cells under a head; numbers stand right, words left."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+
+    def kind(self, j: int) -> str:
+        """What the j-th column holds: ``"number"`` or ``"words"``."""
+        return "number" if all(NUMBER.fullmatch(row[j]) for row in self.rows) else "words"
 
 
 @dataclass(frozen=True)

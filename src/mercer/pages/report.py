@@ -19,10 +19,11 @@ COLUMNS = 20  # that tables show
 OUTLIERS = 8
 COMPONENTS = 10
 REASONS = 3  # variables named for a strange row
+ROUNDING = 1e-12  # of a mean, beside the standard deviation
 POOR = 0.5  # share of the variance below which a reader should be warned
 
 
-def report(model: Any, X: Any, path: Any, *, names: Any = None, random_state: int = 0) -> None:
+def report(model: Any, X: Any, path: Any, *, names: Any = None, units: Any = None, random_state: int = 0) -> None:
     """Write one self-contained HTML page about a fitted model and rows.
 
     Parameters
@@ -35,16 +36,27 @@ def report(model: Any, X: Any, path: Any, *, names: Any = None, random_state: in
         The file to write.
     names : sequence of str, default=None
         Names of the columns, where X is no data frame.
+    units : array-like of shape (n_samples, n_features), default=None
+        The same rows in the units that a reader knows, where X were scaled: the table of the data shows them.
     random_state : int, default=0
         Which rows of a large table are drawn.
+
+    Examples
+    --------
+    >>> import os, tempfile, mercer
+    >>> X, _ = mercer.datasets.moons(n=60)
+    >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+    >>> mercer.report(mercer.KernelPCA(3).fit(X), X, path, names=["east", "north"])
+    >>> os.path.getsize(path) > 10_000
+    True
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # rows are arrays from here on
-        title, lead, sections = contents(model, X, names, random_state)
+        title, lead, sections = contents(model, X, names, units, random_state)
     write(path, page(title, lead, sections, MARK))
 
 
-def contents(model: Any, X: Any, names: Any, random_state: int) -> tuple[str, list[str], list[Section]]:
+def contents(model: Any, X: Any, names: Any, units: Any, random_state: int) -> tuple[str, list[str], list[Section]]:
     """The page's title, lead and sections."""
     columns = names_of(model, X, np.shape(X)[1]) if names is None else [str(name) for name in names]
     n = np.shape(X)[0]
@@ -53,18 +65,27 @@ def contents(model: Any, X: Any, names: Any, random_state: int) -> tuple[str, li
     about = words.model(model)
     part = "" if n <= ROWS else f" Pictures and sums are of {ROWS} rows by lot."
     lead = [f"{about[0]} It was given {n} rows of {rows.shape[1]} columns.{part}"]
-    sections = [_data(rows, columns, model), Section("The model", about[1:])]
+    shown = None if units is None else np.asarray(units, float)[chosen]
+    sections = [_data(rows, shown, columns, model), Section("The model", about[1:])]
     for make in (_spectrum, _charts, _clusters, _components, _reconstruction, _strange):
         sections += make(model, rows, chosen, columns)
     return f"Report: {words.name(model)}", lead, [*sections, _again(model)]
 
 
-def _data(X: Any, columns: list[str], model: Any) -> Section:
-    statistics = zip(columns, X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0), strict=True)
-    rows = [(name, *(f"{value:.4g}" for value in values)) for name, *values in statistics][:COLUMNS]
+def _data(X: Any, shown: Any, columns: list[str], model: Any) -> Section:
+    own = X if shown is None else shown
+    statistics = zip(columns, own.mean(axis=0), own.std(axis=0), own.min(axis=0), own.max(axis=0), strict=True)
+    rows = [(name, *(_figure(value, sd) for value in (mean, sd, *ends))) for name, mean, sd, *ends in statistics]
     more = f"{len(columns) - COLUMNS} more columns are left out." if len(columns) > COLUMNS else ""
-    table = Table(("column", "mean", "sd", "least", "most"), rows, more)
-    return Section("The data, as the model is given them", notes=words.warnings(model, X, columns), tables=[table])
+    table = Table(("column", "mean", "sd", "least", "most"), rows[:COLUMNS], more)
+    title = "The data, as the model is given them" if shown is None else "The data"
+    text = [] if shown is None else ["In their own units; the model is given columns with mean 0 and variance 1."]
+    return Section(title, text, notes=words.warnings(model, X, columns), tables=[table])
+
+
+def _figure(value: float, sd: float) -> str:
+    """Four digits; what is rounding beside the standard deviation is 0."""
+    return "0" if abs(value) < ROUNDING * sd else f"{value:.4g}"
 
 
 def _spectrum(model: Any, X: Any, chosen: Any, columns: list[str]) -> Iterator[Section]:
@@ -191,7 +212,10 @@ def _strange(model: Any, X: Any, chosen: Any, columns: list[str]) -> Iterator[Se
         reasons = [", ".join(columns[j] for j in np.argsort(-row)[:REASONS]) for row in shares]
     times = r2[worst] / typical if typical > 0 else r2[worst]
     rows = [(f"{chosen[i]}", f"{t:.1f}×", why) for i, t, why in zip(worst, times, reasons, strict=True)]
-    text = ["Rows that are farthest from the components, how much farther than the median row, and what makes them so."]
+    text = [
+        "Rows that are farthest from the components, how much farther than the median row, and what makes "
+        "them so. Rows are counted from 0."
+    ]
     yield Section("Strange rows", text, tables=[Table(("row", "squared distance", "because of"), rows)])
 
 

@@ -25,11 +25,11 @@ def model(model: Any) -> list[str]:
     if hasattr(last, "kernel_"):
         sentences.append(f"The kernel is {last.kernel_!r}.")
     if hasattr(last, "n_components_") and np.ndim(last.n_components_) == 0:
-        sentences.append(f"It has {last.n_components_} components.")
+        sentences.append(f"It has {counted(last.n_components_, 'component')}.")
     if hasattr(last, "noise_variance_"):
         sentences.append(f"The noise variance is {float(last.noise_variance_):.4g}.")
     if hasattr(last, "anchors_"):
-        sentences.append(f"It stands on {last.anchors_.shape[0]} anchors, the rows that it keeps.")
+        sentences.append(f"It stands on {counted(last.anchors_.shape[0], 'anchor')}, the rows that it keeps.")
     if hasattr(last, "solver_"):
         told = last.solver_
         what = f"It was found by {told.solver!r}, to a residual of {told.residual:.1e} of the largest variance."
@@ -38,6 +38,11 @@ def model(model: Any) -> list[str]:
     if hasattr(model, "limits_"):
         sentences.append(f"The limits are T² ≤ {model.limits_.t2:.4g} and SPE ≤ {model.limits_.spe:.4g}.")
     return sentences
+
+
+def counted(n: int, noun: str) -> str:
+    """One component, two components."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 KINDS = {

@@ -3,8 +3,15 @@
 Each function takes a model or its results, draws into ``ax`` or into a new figure, and returns the axes.
 """
 
-from . import papers
-from .charts import chart, contributions, importance, kernel_matrix, residuals, scores, scree
+try:
+    from . import papers
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"Pictures need {error.name}, which is not here: pip install 'mercer[plots]'", name=error.name
+    ) from None
+
+from .charts import chart, choice, contributions, importance, timeline
+from .components import kernel_matrix, residuals, scores, scree
 from .images import denoised, images, latent_grid, walk
 from .maps import contours, density, novelty, regions, responsibilities
 from .style import captured
@@ -12,6 +19,7 @@ from .style import captured
 __all__ = [
     "captured",
     "chart",
+    "choice",
     "contours",
     "contributions",
     "denoised",
@@ -27,5 +35,6 @@ __all__ = [
     "responsibilities",
     "scores",
     "scree",
+    "timeline",
     "walk",
 ]

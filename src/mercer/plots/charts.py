@@ -1,4 +1,4 @@
-"""Charts of a fitted model: its spectrum, its scores, its alarms and what lies behind them."""
+"""Charts of what lies behind alarms and choices: statistics in time, contributions, importance, numbers compared."""
 
 from __future__ import annotations
 
@@ -6,53 +6,70 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
-from .style import INK, LEGEND, RISING, WIDTH, axes, colour, names_of, plain, scale_of
+from .style import INK, WIDTH, axes, colour, names_of, plain
 
 WIDE = 1.2 * WIDTH
 MOST_BARS = 12  # variables that a chart of bars shows
-MOST_ROWS = 400  # of a kernel matrix that is drawn: a pixel each
-
-
-def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the first two components of each row, coloured by its label, or by a number where labels are many."""
-    Y = np.asarray(Y)
-    if Y.ndim != 2 or Y.shape[1] < 2:
-        raise ValueError(f"scores draws two components, and Y has shape {Y.shape}. Fit with n_components=2.")
-    ax = axes(ax)
-    labels = None if labels is None else np.asarray(labels)
-    if labels is not None and labels.dtype.kind == "f" and len(np.unique(labels)) > 10:
-        points = ax.scatter(Y[:, 0], Y[:, 1], s=12, c=labels, cmap="viridis", alpha=0.85, linewidth=0)
-        scale_of(points, ax)
-    else:
-        groups = [(None, slice(None))] if labels is None else [(v, labels == v) for v in np.unique(labels)]
-        for i, (label, rows) in enumerate(groups):
-            ax.scatter(Y[rows, 0], Y[rows, 1], s=12, color=colour(i), alpha=0.8, linewidth=0, label=plain(label))
-        if labels is not None:
-            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, **LEGEND)
-    ax.set(xlabel="component 1", ylabel="component 2", title="scores")
-    ax.set_aspect("equal", adjustable="datalim")  # components share one unit
-    return ax
-
-
-def scree(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw the share of the total variance that each component holds, and their running sum."""
-    ratio = np.asarray(model.explained_variance_ratio_)
-    index = np.arange(1, len(ratio) + 1)
-    ax = axes(ax)
-    ax.bar(index, ratio, color=colour(0), alpha=0.85, width=0.72)
-    ax.plot(index, np.cumsum(ratio), "o-", color=colour(1), markersize=3.5, linewidth=1.2)
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel="component", ylim=(0, 1), title=f"{len(ratio)} components hold {ratio.sum():.0%}")
-    return ax
 
 
 def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes:
-    """Draw T² or SPE of rows in their order, with its limit; rows beyond it stand out."""
-    values = np.asarray(getattr(monitor, of)(X))
-    limit = getattr(monitor.limits_, of)
+    """Draw T² or SPE of rows in their order, with its limit; rows beyond it stand out.
+
+    Parameters
+    ----------
+    monitor : KernelPCAMonitor
+        A fitted monitor.
+    X : array-like of shape (n_samples, n_features)
+        Rows in the order of time.
+    of : {"spe", "t2"}, default="spe"
+        The statistic.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor, datasets, plots
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
+    >>> X, _ = datasets.three_tanks(1, n=200, fault="sensor", start=100)
+    >>> plots.chart(monitor, X).get_title()
+    'SPE: 100 of 200 rows beyond the limit'
+    """
+    return timeline(getattr(monitor, of)(X), getattr(monitor.limits_, of), of, ax)
+
+
+def timeline(values: Any, limit: float, of: str = "spe", ax: Axes | None = None) -> Axes:
+    """Draw values of T² or SPE in their order, with a limit; those beyond it stand out.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        The statistic of each row.
+    limit : float
+        Its limit.
+    of : {"spe", "t2"}, default="spe"
+        The statistic.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> plots.timeline([0.2, 0.4, 3.0], limit=1.0, of="t2").get_title()
+    'T²: 1 of 3 rows beyond the limit'
+    """
+    values = np.asarray(values)
     index, beyond = np.arange(len(values)), values > limit
     ax = axes(ax, 2.6, WIDE)
     ax.plot(index, values, color=colour(0), linewidth=0.7)
@@ -64,8 +81,72 @@ def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes
     return ax
 
 
+def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) -> Axes:
+    """Draw the score of each number of components or clusters, with the one that was chosen ringed.
+
+    Parameters
+    ----------
+    table : dict of int to float
+        The score of each number.
+    best : int
+        The one that was chosen.
+    what : str
+        Of what it is the number.
+    unit : str
+        What the score is.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> plots.choice({1: 9.0, 2: 4.0, 3: 5.0}, best=2, what="clusters", unit="BIC").get_title()
+    '2 clusters'
+    """
+    ax = axes(ax, 2.6)
+    ax.plot(list(table), list(table.values()), "o-", color=colour(0), markersize=3.5, linewidth=1.2)
+    chosen = [best] if best in table else []
+    ax.scatter(chosen, [table[q] for q in chosen], s=70, facecolor="none", edgecolor=colour(1), linewidth=1.4, zorder=3)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel=what, ylabel=unit, title=f"{best} {what}")
+    return ax
+
+
 def contributions(monitor: Any, X: Any, of: str = "spe", names: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw what each variable adds to T² or SPE, on the average over rows."""
+    """Draw what each variable adds to T² or SPE, on the average over rows.
+
+    Parameters
+    ----------
+    monitor : KernelPCAMonitor
+        A fitted monitor.
+    X : array-like of shape (n_samples, n_features)
+        Rows, most often those of an alarm.
+    of : {"spe", "t2"}, default="spe"
+        The statistic.
+    names : sequence of str, default=None
+        Names of the variables; those of the table by default.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor, datasets, plots
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
+    >>> X, _ = datasets.three_tanks(1, n=200, fault="sensor", start=100)
+    >>> ax = plots.contributions(monitor, X[100:], names=datasets.TANK_SENSORS)
+    >>> ax.get_yticklabels()[-1].get_text()
+    'level 1'
+    """
     values = np.asarray(monitor.contributions(X, of=of)).mean(axis=0)
     ax = _bars(values, names_of(monitor, len(values), names), ax)
     ax.set_title(f"contributions to {'T²' if of == 't2' else 'SPE'}")
@@ -73,33 +154,32 @@ def contributions(monitor: Any, X: Any, of: str = "spe", names: Any = None, ax: 
 
 
 def importance(values: Any, names: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw how much each input variable drives a component: shares as :func:`mercer.importance.importance` gives."""
+    """Draw how much each input variable drives a component: shares as :func:`mercer.importance.importance` gives.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_features,)
+        The shares.
+    names : sequence of str, default=None
+        Names of the variables; those of the table by default.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> ax = plots.importance([0.2, 0.8], ["width", "length"])
+    >>> ax.get_yticklabels()[-1].get_text()
+    'length'
+    """
     values = np.asarray(values, float)
     ax = _bars(values, names_of(None, len(values), names), ax)
     ax.set_title("importance")
-    return ax
-
-
-def residuals(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw how the distances of rows to the fitted subspace are spread."""
-    r = np.sqrt(np.maximum(model.reconstruction_error(X), 0))
-    ax = axes(ax, 2.6)
-    ax.hist(r, bins=40, color=colour(0), alpha=0.85)
-    ax.set(xlabel="distance to the subspace", ylabel="rows", title=f"median {np.median(r):.3g}, largest {r.max():.3g}")
-    return ax
-
-
-def kernel_matrix(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw k(X, X), rows ordered by the first component: blocks are clusters, K ≈ I is a kernel too narrow."""
-    X = np.asarray(X)
-    rows = np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).astype(int)
-    part = X[rows]
-    order = np.argsort(np.asarray(model.transform(part))[:, 0]) if model.n_components_ else np.arange(len(part))
-    ax = axes(ax, WIDTH)
-    K = model.kernel_(part[order], part[order])
-    picture = ax.imshow(K, cmap=RISING, interpolation="nearest")
-    scale_of(picture, ax)
-    ax.set(xticks=[], yticks=[], frame_on=False, title=f"kernel matrix, {len(part)} rows")
     return ax
 
 

@@ -14,7 +14,30 @@ GAP = 1  # pixels between pictures
 
 
 def images(X: Any, shape: Any = None, n_columns: int = 10, ax: Axes | None = None) -> Axes:
-    """Draw rows as small pictures of a shape (height, width); of a square one where none is given."""
+    """Draw rows as small pictures of a shape (height, width); of a square one where none is given.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows of pixels.
+    shape : tuple of int, default=None
+        Height and width of a picture; a square by default.
+    n_columns : int, default=10
+        Pictures side by side.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import datasets, plots
+    >>> plots.images(datasets.digits()[0][:20]).images[0].get_array().shape  # with a pixel between them
+    (17, 89)
+    """
     X = np.asarray(X)
     shape = _shape(X.shape[-1], shape)
     rows = -(-len(X) // n_columns)
@@ -29,7 +52,33 @@ def images(X: Any, shape: Any = None, n_columns: int = 10, ax: Axes | None = Non
 
 
 def denoised(model: Any, X: Any, shape: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw noisy rows above, and what the model makes of them below."""
+    """Draw noisy rows above, and what the model makes of them below.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    X : array-like of shape (n_samples, n_features)
+        Noisy rows of pixels.
+    shape : tuple of int, default=None
+        Height and width of a picture; a square by default.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.digits()
+    >>> model = KernelPCA(10, kernel=RBF("median")).fit(X[100:200])
+    >>> plots.denoised(model, X[:5]).get_title()
+    'noisy rows, and denoised'
+    """
     X = np.asarray(X)
     clean = model.denoise(X)
     ax = images(np.concatenate([X, clean]), shape, len(X), ax)
@@ -39,7 +88,35 @@ def denoised(model: Any, X: Any, shape: Any = None, ax: Axes | None = None) -> A
 
 
 def walk(model: Any, first: Any, last: Any, n_steps: int = 10, shape: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the rows between two rows, along the straight line of their coordinates."""
+    """Draw the rows between two rows, along the straight line of their coordinates.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    first, last : array-like of shape (n_features,)
+        The rows at both ends.
+    n_steps : int, default=10
+        Pictures.
+    shape : tuple of int, default=None
+        Height and width of a picture; a square by default.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.digits()
+    >>> model = KernelPCA(10, kernel=RBF("median")).fit(X[100:200])
+    >>> plots.walk(model, X[0], X[1], n_steps=5).get_title()
+    'from one row to another'
+    """
     ax = images(model.interpolate(first, last, n_steps), shape, n_steps, ax)
     ax.set_title("from one row to another")
     return ax
@@ -48,7 +125,35 @@ def walk(model: Any, first: Any, last: Any, n_steps: int = 10, shape: Any = None
 def latent_grid(
     model: Any, components: Any = (0, 1), n_steps: int = 10, shape: Any = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw what lies behind a grid over two components: the first from left to right, the second upwards."""
+    """Draw what lies behind a grid over two components: the first from left to right, the second upwards.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    components : tuple of int, default=(0, 1)
+        Which two, from 0.
+    n_steps : int, default=10
+        Pictures to a side.
+    shape : tuple of int, default=None
+        Height and width of a picture; a square by default.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.digits()
+    >>> model = KernelPCA(10, kernel=RBF("median")).fit(X[100:200])
+    >>> plots.latent_grid(model, n_steps=3).get_title()
+    'components 1 and 2'
+    """
     X = model.latent_grid(components, n_steps).X
     ax = images(X[::-1].reshape(n_steps**2, -1), shape, n_steps, ax)
     ax.set_title(f"components {components[0] + 1} and {components[1] + 1}")

@@ -16,7 +16,32 @@ GRID = 90  # points per side
 
 
 def contours(model: Any, X: Any, component: int = 0, ax: Axes | None = None) -> Axes:
-    """Draw one component as a function of the plane, over its two-dimensional data."""
+    """Draw one component as a function of the plane, over its two-dimensional data.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    X : array-like of shape (n_samples, 2)
+        Rows of two columns.
+    component : int, default=0
+        Which one, from 0.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.clusters()
+    >>> plots.contours(KernelPCA(2, kernel=RBF(20.0)).fit(X), X, component=1).get_title()
+    'component 2 · 23.2%'
+    """
     ax = _levels(lambda points: np.asarray(model.transform(points))[:, component], X, SIGNED, ax)
     share = model.explained_variance_ratio_[component]
     ax.set_title(f"component {component + 1} · {share:.1%}")
@@ -27,6 +52,28 @@ def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     """Draw how far from the fitted subspace each point of the plane lies, over two-dimensional data.
 
     Where the model stands on fewer points than there are rows, those are ringed.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    X : array-like of shape (n_samples, 2)
+        Rows of two columns.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.clusters()
+    >>> plots.novelty(KernelPCA(2, kernel=RBF(20.0)).fit(X), X).get_title()
+    'distance to the subspace'
     """
     ax = _levels(lambda points: np.sqrt(np.maximum(model.reconstruction_error(points), 0)), X, RISING, ax)
     anchors = np.asarray(model.anchors_)
@@ -37,7 +84,30 @@ def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def density(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw the log-density of a probabilistic model or a mixture over the plane, up to its constant."""
+    """Draw the log-density of a probabilistic model or a mixture over the plane, up to its constant.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ``ProbabilisticKernelPCA`` or ``KernelPCAMixture``.
+    X : array-like of shape (n_samples, 2)
+        Rows of two columns.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import ProbabilisticKernelPCA, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.moons(n=100)
+    >>> plots.density(ProbabilisticKernelPCA(5, kernel=RBF(4.0)).fit(X), X).get_title()
+    'log-density'
+    """
     ax = _levels(lambda points: _above(model.score_samples(points)), X, RISING, ax)
     ax.set_title("log-density")
     return ax
@@ -50,7 +120,31 @@ def _above(values: Any) -> Any:
 
 
 def responsibilities(mixture: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw two-dimensional rows, each in the mixture of its clusters' colours."""
+    """Draw two-dimensional rows, each in the mixture of its clusters' colours.
+
+    Parameters
+    ----------
+    mixture : estimator
+        A fitted mixture, of mercer or of scikit-learn.
+    X : array-like of shape (n_samples, 2)
+        Rows of two columns.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMixture, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.two_cs(n=60)
+    >>> mixture = KernelPCAMixture(2, kernel=RBF.from_sigma(8), n_init=2, random_state=0).fit(X)
+    >>> plots.responsibilities(mixture, X).get_title()
+    '2 clusters'
+    """
     X, P = _planar(X), np.asarray(mixture.predict_proba(X))
     ax = axes(ax, _height(X))
     ax.scatter(X[:, 0], X[:, 1], s=14, color=np.clip(P @ _colours(P.shape[1]), 0, 1), linewidth=0)
@@ -59,7 +153,32 @@ def responsibilities(mixture: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def regions(classifier: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
-    """Draw the class that a classifier gives to each point of the plane, fading where it is not sure, over its rows."""
+    """Draw the class that a classifier gives to each point of the plane, fading where it is not sure, over its rows.
+
+    Parameters
+    ----------
+    classifier : estimator
+        A fitted classifier with ``predict_proba``.
+    X : array-like of shape (n_samples, 2)
+        Rows of two columns.
+    y : array-like of shape (n_samples,)
+        Their classes.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAClassifier, datasets, plots
+    >>> from mercer.kernels import RBF
+    >>> X, y = datasets.moons(n=100)
+    >>> plots.regions(KernelPCAClassifier(kernel=RBF(4.0)).fit(X, y), X, y).get_title()
+    'regions'
+    """
     X, y = _planar(X), np.asarray(y)
     x1, x2, points = _grid(X)
     P = np.asarray(classifier.predict_proba(points))

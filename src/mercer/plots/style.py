@@ -56,10 +56,10 @@ def colour(i: int) -> str:
     return PALETTE[i % len(PALETTE)]
 
 
-def plain(name: Any) -> str | None:
+def plain(name: Any) -> str:
     """Return a name as it is to be drawn: a dollar begins no formula, an underscore hides no legend."""
-    text = None if name is None else str(name).replace("$", r"\$")
-    return f" {text}" if text and text.startswith("_") else text
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def scale_of(picture: Any, ax: Axes) -> None:
@@ -98,6 +98,24 @@ def captured(name: str) -> Iterator[list[str]]:
 
     The ink takes the colour of the page's text, and the identifiers begin with the name,
     so that the pictures of several blocks can stand on one page.
+
+    Parameters
+    ----------
+    name : str
+        What the identifiers of the pictures begin with.
+
+    Yields
+    ------
+    svgs : list of str
+        The pictures, once the block has ended.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> with plots.captured("a") as svgs:
+    ...     ax = plots.importance([0.2, 0.8])
+    >>> svgs[0][:17]
+    '<svg role="img" a'
     """
     backend, before = plt.get_backend(), set(plt.get_fignums())
     plt.switch_backend("svg")

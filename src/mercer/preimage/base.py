@@ -24,6 +24,16 @@ class PreimageResult:
 
     ``n_iter`` counts the iterations of each point, ``fallback`` names the method that took over where the one that was
     asked for failed ("" elsewhere). ``measure`` computes the error, when it is asked for.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.moons(n=100)
+    >>> model = KernelPCA(8, kernel=RBF(4.0)).fit(X)
+    >>> result = model.preimages(model.transform(X[:3]))
+    >>> result.X.shape, result.error.shape
+    ((3, 2), (3,))
     """
 
     X: np.ndarray
@@ -128,6 +138,25 @@ def as_preimage(preimage, kernel: Kernel) -> Any:
     precomputed, or a function    ``Smoother``: it needs no derivative
     any other                     ``Gradient``
     ============================  =================================================
+
+    Parameters
+    ----------
+    preimage : str or method
+        A name; a method is returned as it is.
+    kernel : Kernel
+        The kernel of the model.
+
+    Returns
+    -------
+    method : method
+        An instance.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear, Polynomial
+    >>> from mercer.preimage import as_preimage
+    >>> [type(as_preimage("auto", kernel)).__name__ for kernel in (RBF(1.0), Linear(), Polynomial(3))]
+    ['FixedPoint', 'ClosedForm', 'Gradient']
     """
     from . import METHODS, ClosedForm, FixedPoint, Gradient, Smoother
 

@@ -8,7 +8,17 @@ from .base import found
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel about o."""
+    """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel about o.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> model = KernelPCA(2, kernel="linear").fit(X)  # preimage="auto" takes it
+    >>> np.allclose(model.inverse_transform(model.transform(X)), X)
+    True
+    """
 
     exact = True
 

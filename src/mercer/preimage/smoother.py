@@ -14,6 +14,16 @@ class Smoother:
 
     The kernel vector is the uncentred one: the centred one sums to zero. Without the cut to a few ``neighbours`` the
     mean of all anchors would take over. ``rows`` are the inputs where anchors are none (a precomputed kernel).
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets
+    >>> from mercer.kernels import RBF
+    >>> from mercer.preimage import Smoother
+    >>> X, _ = datasets.moons(n=100)
+    >>> model = KernelPCA(8, kernel=RBF(4.0), preimage=Smoother(neighbours=5)).fit(X)
+    >>> bool(abs(model.denoise(X) - X).mean() < 0.1)
+    True
     """
 
     neighbours: int = 10

@@ -7,7 +7,16 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class LatentGrid:
-    """Rows over a grid of two coordinates: ``X[i, j]`` is the pre-image at (``first[j]``, ``second[i]``)."""
+    """Rows over a grid of two coordinates: ``X[i, j]`` is the pre-image at (``first[j]``, ``second[i]``).
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.moons(n=100)
+    >>> KernelPCA(2, kernel=RBF(1.0)).fit(X).latent_grid(n_steps=5).X.shape
+    (5, 5, 2)
+    """
 
     X: np.ndarray
     first: np.ndarray

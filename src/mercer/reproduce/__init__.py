@@ -36,6 +36,13 @@ def run(name, out, quick=False, report=lambda line: None):
     -------
     made : list of str
         The names that were made: without those whose data are not there where ``"all"`` were asked for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mercer import reproduce
+    >>> reproduce.run("deplaen-3", tempfile.mkdtemp(), quick=True)
+    ['deplaen-3']
     """
     if name != "all":
         _one(name)(out, quick=quick, report=report)

@@ -136,8 +136,9 @@ def draw(rows, degrees, sizes):
         ax.set_xscale("log", base=2)
         ax.set(title=column, xlabel="components")
     panels[0, 0].set_ylabel("test error, %")
+    low, high = zip(*(ax.get_ylim() for ax in panels[0]), strict=True)
     for ax in panels[0]:
-        ax.sharey(panels[0, 0])
+        ax.set_ylim(min(low), max(high))
     return figure
 
 

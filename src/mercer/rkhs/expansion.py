@@ -12,7 +12,17 @@ from ..tiles import map_rows
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ); ``squares`` = ‖f_j‖² where they are known."""
+    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ); ``squares`` = ‖f_j‖² where they are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> from mercer.rkhs import Expansion
+    >>> f = Expansion(Linear(), Z=np.eye(2), B=np.array([[3.0], [4.0]]))  # φ(x) = x: the vector (3, 4)
+    >>> f.sqnorms(), f(np.array([[1.0, 1.0]]))
+    (array([25.]), array([[7.]]))
+    """
 
     kernel: Kernel
     Z: Any

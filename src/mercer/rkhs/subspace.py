@@ -38,6 +38,16 @@ class Subspace:
     """φ̄ + span U: orthonormal axes U and a mean φ̄ on the same points, with the variances λ along the axes.
 
     ``offset`` = ⟨U, φ̄⟩, ``mean_sqnorm`` = ‖φ̄‖², ``total_variance`` = tr C. Centring lives in these two numbers alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> subspace = KernelPCA(2).fit(X).subspace_
+    >>> Y, r2 = subspace.split(X)
+    >>> Y.shape, r2.shape, len(subspace.lift(Y))
+    ((50, 2), (50,), 50)
     """
 
     axes: Expansion

@@ -27,6 +27,13 @@ class ClusterChoice:
     best: int
     estimator: Any
 
+    def plot(self, of="bic", ax=None):
+        """Draw a score of each number, ``"bic"``, ``"icl"`` or ``"log_likelihood"``: :func:`mercer.plots.choice`."""
+        from ..plots import choice
+
+        table = {k: getattr(row, of) for k, row in self.table.items()}
+        return choice(table, self.best, "clusters", of.replace("_", "-"), ax)
+
     def __str__(self):
         lines = [f"{'clusters':>8}{'log-likelihood':>16}{'parameters':>12}{'BIC':>12}{'ICL':>12}"]
         for k, row in self.table.items():

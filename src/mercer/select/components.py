@@ -32,6 +32,12 @@ class ComponentChoice:
     estimator: Any
     unit: str
 
+    def plot(self, ax=None):
+        """Draw the score of each number: :func:`mercer.plots.choice`."""
+        from ..plots import choice
+
+        return choice(self.table, self.best, "components", self.unit, ax)
+
     def __str__(self):
         lines = [f"{q:>10}  {score:.6g}{'  ←' if q == self.best else ''}" for q, score in self.table.items()]
         return "\n".join([f"components  {self.unit}", *lines])

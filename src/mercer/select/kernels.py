@@ -56,7 +56,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a comparison will take: the number of fits, and the seconds by the first of them."""
+    """What a comparison will take: the number of fits, and the seconds by a few of them."""
 
     fits: int
     seconds: float
@@ -111,19 +111,28 @@ def kernel(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, max_r
     (9, True)
     """
     trial = _Trial.of(X, model, kernels, widths, noise, cv, max_rows, random_state)
-    first = trial.run(trial.candidates[0])
-    told = Told(f"{len(trial.candidates)} kernels on {len(trial.X)} rows", len(trial.candidates), trial.cost(first))
-    told(1)
-    table = [first]
-    for done, candidate in enumerate(trial.candidates[1:], start=2):
+    table = [trial.run(candidate) for candidate in trial.ends]
+    told = Told(f"{len(trial.candidates)} kernels on {len(trial.X)} rows", len(trial.candidates), trial.cost(table))
+    told(len(table))
+    for candidate in trial.others:
         table.append(trial.run(candidate))
-        told(done)
+        told(len(table))
     table.sort(key=lambda row: row.score)
     return Search(table, table[0].kernel, clone(trial.model).set_params(kernel=table[0].kernel))
 
 
 def kernel_cost(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, max_rows=MOST_ROWS, random_state=None):
-    """Return what :func:`kernel` would take with the same arguments, by timing its first candidate.
+    """Return what :func:`kernel` would take with the same arguments, by timing the ends of the first path of widths.
+
+    Parameters
+    ----------
+    X, model, kernels, widths, noise, cv, max_rows, random_state : see :func:`kernel`
+        The same arguments.
+
+    Returns
+    -------
+    cost : Cost
+        ``fits`` and ``seconds``.
 
     Examples
     --------
@@ -132,7 +141,8 @@ def kernel_cost(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, 
     57
     """
     trial = _Trial.of(X, model, kernels, widths, noise, cv, max_rows, random_state)
-    return Cost(len(trial.candidates) * len(trial.folds), trial.cost(trial.run(trial.candidates[0])))
+    seconds = trial.cost([trial.run(candidate) for candidate in trial.ends])
+    return Cost(len(trial.candidates) * len(trial.folds), seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +152,8 @@ class _Trial:
     X: np.ndarray
     noisy: list[np.ndarray]
     model: Any
-    candidates: list[Kernel]
+    ends: list[Kernel]
+    others: list[Kernel]
     folds: list
     t: np.ndarray
     seed: int
@@ -157,12 +168,20 @@ class _Trial:
         model = KernelPCA(COMPONENTS) if model is None else model
         _warn_of_identity(model, X.shape[1], noise)
         kernels = [RBF(), Matern(), Linear()] if kernels is None else [as_kernel(k) for k in kernels]
+        if not len(kernels) or not len(widths):
+            raise ValueError("A search needs at least one kernel and one width.")
         unit = median_sqdist(X) or 1.0
-        candidates = [c for k in kernels for c in _path(k, widths, unit)]
+        first, *rest = [_path(k, widths, unit) for k in kernels]
+        # a narrow kernel takes longer than a wide one: both ends of a path tell what a search will cost
+        ends, others = first[:1] + first[1:][-1:], first[1:-1] + [c for path in rest for c in path]
         seed = int(rng.integers(2**31))
         folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
         noisy = [X + noise * rng.standard_normal(X.shape) for _ in range(DRAWS if noise else 1)]
-        return cls(X, noisy, model, candidates, folds, sqdist(X, X), seed)
+        return cls(X, noisy, model, ends, others, folds, sqdist(X, X), seed)
+
+    @property
+    def candidates(self):
+        return self.ends + self.others
 
     def run(self, candidate):
         """The mean over folds of the error of a row, its standard error, and the time it took."""
@@ -171,9 +190,9 @@ class _Trial:
         deviation = float(np.std(errors) / max(len(errors) - 1, 1) ** 0.5)
         return Row(candidate, float(np.mean(errors)), deviation, perf_counter() - start)
 
-    def cost(self, row):
-        """Seconds for all candidates, by one of them."""
-        return row.seconds * len(self.candidates)
+    def cost(self, rows):
+        """Seconds for all candidates, by some of them."""
+        return float(np.mean([row.seconds for row in rows])) * len(self.candidates)
 
     def _error(self, candidate, seen, held):
         X, x = self.X[seen], np.concatenate([rows[held] for rows in self.noisy])

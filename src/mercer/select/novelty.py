@@ -32,6 +32,15 @@ def held_out(model, X, *, statistic="reconstruction_error", cv="loo", random_sta
     -------
     values : ndarray of shape (n_samples,)
         One value for each row.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, select
+    >>> from mercer.kernels import RBF
+    >>> X = datasets.three_clusters()
+    >>> model = KernelPCA(10, kernel=RBF(gamma=10.0)).fit(X)
+    >>> bool(select.held_out(model, X).mean() > model.reconstruction_error(X).mean())
+    True
     """
     if statistic not in STATISTICS or not hasattr(model, statistic):
         raise ValueError(f"{type(model).__name__} has no statistic {statistic!r}: give one of {STATISTICS}.")
@@ -51,6 +60,18 @@ def threshold(model, X, *, alpha=0.01, statistic="reconstruction_error", cv="loo
     """Return the value that a share ``alpha`` of rows like these exceeds, from rows held out.
 
     It is the ⌈(n + 1)(1 − α)⌉-th smallest of the n values of :func:`held_out`, to which the other parameters go.
+
+    Parameters
+    ----------
+    model, X, statistic, cv, random_state : see :func:`held_out`
+        The model, the rows, what is computed of them, and how rows are held out.
+    alpha : float in (0, 1), default=0.01
+        The share of rows beyond the threshold.
+
+    Returns
+    -------
+    threshold : float
+        The value.
 
     Examples
     --------

@@ -45,6 +45,20 @@ def reconstruction(estimator, X, y=None):
     It is in the units of the rows, so that kernels and widths may be compared; the feature-space ``score`` of the
     models may not, because a kernel that makes all rows alike always wins it.
 
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted model, or a pipeline that ends with one.
+    X : array-like of shape (n_samples, n_features)
+        Rows, most often held out.
+    y : None
+        Ignored.
+
+    Returns
+    -------
+    score : float
+        Larger is better; 0 is perfect.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

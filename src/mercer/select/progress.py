@@ -7,7 +7,7 @@ from time import perf_counter
 class Told:
     """Steps of a comparison, told on a terminal: what it will cost when the first ones are timed, then how far it is.
 
-    ``told(done)`` is called after each step; nothing is written where stderr is no terminal, or with ``quiet``.
+    ``told(done)`` is called after each step; nothing is written where stderr is no terminal.
     """
 
     def __init__(self, what, total, seconds):

@@ -15,6 +15,15 @@ MIX = 0.6  # share of a row in a mixture with the mean of all
 def check_kernel(kernel, X, dtypes=(np.float64, np.float32)):
     """Check a kernel on the rows of X: symmetry, definiteness, diagonal, binding, parameters, dtypes, layouts.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    X : array-like of shape (n_samples, n_features)
+        Rows to check it on: a few dozen.
+    dtypes : sequence of dtypes, default=(float64, float32)
+        Precisions to check it in.
+
     Examples
     --------
     >>> import numpy as np

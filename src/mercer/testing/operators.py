@@ -8,7 +8,24 @@ from .comparisons import ROUNDING, close, obeyed, same, size, within
 
 
 def check_operator(A, reference):
-    """Check an operator against the matrix that it stands for: products, diagonal, columns, and every tile height."""
+    """Check an operator against the matrix that it stands for: products, diagonal, columns, and every tile height.
+
+    Parameters
+    ----------
+    A : Operator
+        The operator.
+    reference : array-like of shape (n, n)
+        The matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.gram import Gram
+    >>> from mercer.kernels import RBF
+    >>> from mercer.testing import check_operator
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> check_operator(Gram(RBF(0.5), X), RBF(0.5)(X, X))
+    """
     reference = np.asarray(reference, float)
     for law in OPERATOR_LAWS:
         obeyed(law, A, reference)
@@ -81,7 +98,26 @@ OPERATOR_LAWS = (shaped, multiplies, linear, has_diagonal, has_columns, has_bloc
 
 
 def tile_height(height, width):
-    """A context in which tiles of rows with ``width`` entries have ``height`` rows, as far as the cache lets them."""
+    """A context in which tiles of rows with ``width`` entries have ``height`` rows, as far as the cache lets them.
+
+    Parameters
+    ----------
+    height : int
+        Rows of a tile.
+    width : int
+        Entries that a row needs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.testing import tile_height
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> with tile_height(7, width=200):
+    ...     Y = KernelPCA(2).fit_transform(X)
+    >>> np.allclose(Y, KernelPCA(2).fit_transform(X), atol=1e-6)
+    True
+    """
     with config_context(working_memory=1):
         entries = tiles.budget_entries()  # of a mebibyte
     return config_context(working_memory=(height * width + 0.5) / entries)

@@ -22,6 +22,15 @@ def check_preimage(method, kernel, X):
     they began; nothing is NaN, far off, for repeated rows, vectors that are zero or a single anchor; the linear kernel
     gives linear PCA; the report is true; and neither the other vectors nor the precision matter.
 
+    Parameters
+    ----------
+    method : str or method
+        The method, or its name.
+    kernel : Kernel
+        A kernel that it serves.
+    X : array-like of shape (n_samples, n_features)
+        Rows to check it on: a few dozen.
+
     Examples
     --------
     >>> import numpy as np

@@ -15,8 +15,25 @@ NOISE = 1e-12  # of the largest entry: what must flip no sign
 def check_solver(solver, A, q, tol=None):
     """Check a solver, or the name of one, on a symmetric positive semi-definite matrix A: q largest pairs.
 
-    ``tol`` is the residual ‖Av − λv‖ that is accepted, as a share of λ₁; by default LAPACK's own threshold for the
-    exact solver, and the solver's ``tol`` or 1e-6 for others.
+    Parameters
+    ----------
+    solver : str or solver
+        The solver, or its name.
+    A : array-like of shape (n, n)
+        The matrix.
+    q : int
+        Pairs.
+    tol : float, default=None
+        The residual ‖Av − λv‖ that is accepted, as a share of λ₁; by default LAPACK's own threshold for the exact
+        solver, and the solver's ``tol`` or 1e-6 for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> from mercer.testing import check_solver
+    >>> X = np.random.default_rng(0).normal(size=(150, 3))
+    >>> check_solver("lanczos", RBF(0.5)(X, X), q=3)
     """
     for law in SOLVER_LAWS:
         obeyed(law, solver, np.asarray(A), q, tol)
