@@ -29,14 +29,17 @@ THEMES = {
 }
 
 WHY = {
-    "exact-20000": "From run to run on this shared machine the ratio lay between 8 and 14: both times move by a third. "
-    "Four fifths of ours are four passes over the matrix, two or three of them in single precision.",
+    "exact-20000": "From run to run on this shared machine the ratio lies between 9 and 13: the times move by a fifth. "
+    "Four fifths of ours are four passes over the matrix, three of them in single precision. Tried and left: groups of "
+    "four and of one vector in the exponential, loops unrolled twice, factors of rank 180 to 500.",
     "exact-20000-d256": "With 256 columns the distances are the cost. Single precision does the iterations on kept "
-    "tiles; the one or two passes in double that remain take as long as all the rest. Tried and left: tiles kept in "
-    "double (twice the memory, slower products), single-precision tiles to the end (imprecise), a factor of rank "
-    "1000, wider blocks.",
-    "landmarks-20000-d3": "Both spend their time in one product of n × m × m; alone, the fit takes half of what it "
-    "takes between two runs of the peer.",
+    "tiles, a quarter of the time to make and a fifth to use; the one pass in double that remains takes half, and "
+    "three quarters of that is BLAS's product. Tried and left: tiles kept in double (twice the memory, slower "
+    "products), single-precision tiles to the end (imprecise), a factor of rank 1000, wider blocks.",
+    "landmarks-20000-d3": "Both spend their time in products of n × m × m. In three columns 500 landmarks are nearly "
+    "dependent, so that every tile is made orthonormal before it is summed: a second such product, for an error that "
+    "is a fraction of the peer's. Fewer landmarks would do.",
+    "landmarks-covtype": "As with three columns.",
     "landmarks-20000": "Ten independent normal columns have no structure that a choice of rows could use: rows by lot "
     "are as good as pivots, and k-means centres a little better. Where there is structure (three columns, covtype) "
     "the pivots leave a fraction of what rows by lot leave.",

@@ -12,8 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimator_checks import OMITTED
 
 from mercer import KernelPCA, KernelPCAImputer, datasets
-from mercer.completion import average, completions, nearest
-from mercer.impute import _hide
+from mercer.completion import average, completions, hide, nearest
 from mercer.kernels import RBF, Linear, Polynomial
 
 MODELS = [
@@ -135,7 +134,7 @@ def test_rows_begin_at_those_that_are_nearest_in_what_is_known():
 def test_hidden_values_leave_one_in_each_row_and_column():
     Z = np.random.default_rng(0).normal(size=(40, 2))
     Z[:30, 0] = np.nan
-    masks = _hide(Z, np.random.default_rng(0))
+    masks = hide(Z, np.random.default_rng(0))
     assert len(masks) == 3  # few values: as many draws as there may be
     for mask in masks:
         shown = np.where(mask, np.nan, Z)
@@ -143,7 +142,7 @@ def test_hidden_values_leave_one_in_each_row_and_column():
         assert not np.isnan(shown).all(axis=1).any()
         assert not np.isnan(shown).all(axis=0).any()
         assert mask.sum(axis=1).max() == 1
-    assert len(_hide(np.ones((400, 64)), np.random.default_rng(0))) == 1
+    assert len(hide(np.ones((400, 64)), np.random.default_rng(0))) == 1
 
 
 def test_starts_are_averaged_by_their_distances():

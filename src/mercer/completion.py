@@ -11,6 +11,9 @@ from .preimage import as_preimage
 from .tiles import row_tiles
 
 TEMPORARIES = 6  # arrays of the size (rows, anchors) alive at once
+HIDDEN = 0.1  # of the known values, where some are hidden to compare
+ENOUGH_VALUES = 300  # hidden in all draws together
+MOST_DRAWS = 3
 CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
 
 
@@ -32,6 +35,23 @@ def nearest(donors, Z, p):
     t = -2 * (full @ donors.T) + known.astype(Z.dtype) @ (donors**2).T  # but for Σz², the same for all donors
     order = np.argsort(t, axis=1, kind="stable")[:, :p]
     return donors[order].transpose(1, 0, 2)
+
+
+def hide(Z, rng):
+    """Masks of a tenth of the values, to be hidden, in as many draws as it takes: every column and row keeps one.
+
+    No row loses more than a fifth of its columns, or one value: where next to nothing is known, errors are large
+    whatever the settings, and would hide their differences.
+    """
+    masks: list[np.ndarray] = []
+    known, most = ~np.isnan(Z), max(1, Z.shape[1] // 5)
+    while len(masks) < MOST_DRAWS and sum(mask.sum() for mask in masks) < ENOUGH_VALUES:
+        lot = np.where(known, rng.random(Z.shape), 1.0)
+        hidden = (lot < HIDDEN) & (np.argsort(np.argsort(lot, axis=1), axis=1) < most)
+        hidden &= (known & ~hidden).any(axis=0)
+        hidden &= (known & ~hidden).any(axis=1, keepdims=True)
+        masks.append(hidden)
+    return [mask for mask in masks if mask.any()]
 
 
 def average(ends, r2, rho):

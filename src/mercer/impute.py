@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _checks
-from .completion import average, completions, nearest
+from .completion import average, completions, hide, nearest
 from .kernels import NAMES, RBF, as_kernel
 from .kernels.width import median_sqdist
 from .landmarks import Landmarks
@@ -19,12 +19,9 @@ from .tiles import row_tiles
 
 WIDTHS = (0.3, 1.0, 3.0)  # γ times the median squared distance, compared where no kernel is given
 SHARES = (0.8, 0.9, 0.97)  # of the variance, compared where no number of components is given
-HIDDEN = 0.1  # of the known values, which are hidden to compare
 TRIAL_ROWS = 400  # that a comparison takes
 TRIAL_ITER = 20  # alternations in a comparison
 TRIAL_STARTS = 5  # values that a row begins from in a comparison
-TRIAL_VALUES = 300  # to hide at least, in as many draws as it takes
-MOST_DRAWS = 3
 STANDARD_ERRORS = 1  # by which a setting must be better than the usual one
 ROUNDS = 3  # of fits, where the rows to fit on are incomplete themselves
 FEW = 1000  # rows up to which no landmarks are needed
@@ -47,7 +44,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     n_components : int, float or None, default=None
         As in :class:`~mercer.KernelPCA`; None to choose among the numbers that hold 80, 90 and 97 % of the variance by
-        hiding known values.
+        hiding known values: the middle one, unless another is better by more than a standard error.
     kernel : str, Kernel, callable or None, default=None
         None for an RBF with γ = 0.3, 1 or 3 / median squared distance, chosen alike.
     scale : {"columns", "none"}, default="columns"
@@ -181,7 +178,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tried = {f"{_word(width)}, {share:g}": (width, share) for width in widths for share in shares}
         usual = (widths[len(widths) // 2], shares[len(shares) // 2])
         trial = Z[np.sort(rng.choice(len(Z), min(len(Z), TRIAL_ROWS), replace=False))]
-        hidden = [] if len(tried) == 1 else _hide(trial, rng)
+        hidden = [] if len(tried) == 1 else hide(trial, rng)
         if not hidden:
             return {}, usual
         seed = int(rng.integers(2**31))
@@ -251,23 +248,6 @@ class _Filler:
         starts = nearest(self.donors, Z, self.n_starts - 1)
         ends, r2, n_iter = completions(self.model.subspace_, Z, starts, max_iter, tol)
         return average(ends, r2, self.rho), n_iter
-
-
-def _hide(Z, rng):
-    """Masks of a tenth of the values, to be hidden, in as many draws as it takes: every column and row keeps one.
-
-    No row loses more than a fifth of its columns, or one value: where next to nothing is known, errors are large
-    whatever the settings, and would hide their differences.
-    """
-    masks: list[np.ndarray] = []
-    known, most = ~np.isnan(Z), max(1, Z.shape[1] // 5)
-    while len(masks) < MOST_DRAWS and sum(mask.sum() for mask in masks) < TRIAL_VALUES:
-        lot = np.where(known, rng.random(Z.shape), 1.0)
-        hidden = (lot < HIDDEN) & (np.argsort(np.argsort(lot, axis=1), axis=1) < most)
-        hidden &= (known & ~hidden).any(axis=0)
-        hidden &= (known & ~hidden).any(axis=1, keepdims=True)
-        masks.append(hidden)
-    return [mask for mask in masks if mask.any()]
 
 
 def _word(width):
