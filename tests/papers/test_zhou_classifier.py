@@ -166,7 +166,7 @@ def test_the_table_has_all_splits_and_every_column(small, tmp_path):
     text = (tmp_path / "zhou-table1.md").read_text(encoding="utf-8")
     assert f"{rows[0]['error']:.2f} ± {rows[0]['std']:.2f}" in text
     assert "10.5 ± 0.4" in text
-    assert text.count(" of 2 sets.") == 5
+    assert text.count(" of 2 sets") == 5
 
 
 def test_every_column_chooses_from_its_own_part_of_the_grid(small, tmp_path):

@@ -81,17 +81,22 @@ class Step:
     @property
     def turn(self):
         """(ρI + M⁻¹S)⁻¹ = (ρM + S)⁻¹M, which is defined where M is singular too."""
-        return scipy.linalg.pinvh(self.rho * self.M + self.S) @ self.M
+        return _pinvh(self.rho * self.M + self.S) @ self.M
 
     def noise_variance(self, cross, trace, dimensions):
         """ρ of the step: (tr A − tr Q̌ᵀA²QM⁻¹) / dimensions, ``cross`` = Q̌ᵀA²Q; 0 where that is all rounding."""
-        left = trace - np.trace(cross @ scipy.linalg.pinvh(self.M))
+        left = trace - np.trace(cross @ _pinvh(self.M))
         return left / dimensions if left > ROUNDING * trace else 0.0
 
     def log_likelihood(self, trace, dimensions):
         """−½[(tr A − tr M⁻¹S)/ρ + log|M| + (dimensions − q) log ρ], of a mean row; −mean r² where ρ = 0."""
-        left = max(trace - np.trace(scipy.linalg.pinvh(self.M) @ self.S), 0.0)
+        left = max(trace - np.trace(_pinvh(self.M) @ self.S), 0.0)
         if self.rho == 0:
             return -left
         log_det = np.linalg.slogdet(self.M)[1] + (dimensions - len(self.M)) * np.log(self.rho)
         return float(-(left / self.rho + log_det) / 2)
+
+
+def _pinvh(M):
+    """The pseudoinverse of a symmetric matrix; of an empty one too, which SciPy 1.11 refuses."""
+    return scipy.linalg.pinvh(M) if len(M) else M
