@@ -16,7 +16,7 @@ from mercer.completion import average, completions, hide, nearest
 from mercer.kernels import RBF, Linear, Polynomial
 
 MODELS = [
-    KernelPCAImputer(0.9, n_starts=5, random_state=0),  # chooses the width alone: the checks fit hundreds of times
+    KernelPCAImputer(random_state=0),
     KernelPCAImputer(2, kernel=RBF(gamma="median"), scale="none", n_starts=2, random_state=0),
 ]
 
@@ -35,7 +35,7 @@ def test_checks_of_check_estimator(estimator, check):
 
 @marked
 @pytest.mark.parametrize("name", OMITTED)
-@pytest.mark.parametrize("estimator", MODELS, ids=repr)
+@pytest.mark.parametrize("estimator", MODELS[1:], ids=repr)  # the first chooses its settings, hundreds of times
 def test_checks_that_check_estimator_omits(estimator, name):
     check = getattr(estimator_checks, name, None)
     if check is None:

@@ -238,8 +238,10 @@ def _warn_of_copies(X):
 def _warn_of_scales(X, kernel):
     spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
     varied, lengthscale = spread[spread > 0], getattr(kernel, "lengthscale", None)
+    if len(varied) == 0 or varied.max() <= UNSCALED * varied.min():
+        return  # the usual case, without the median
     for_each = lengthscale is not None and np.ndim(lengthscale) > 0
-    if len(varied) and not for_each and varied.max() > UNSCALED * np.median(varied):
+    if not for_each and varied.max() > UNSCALED * np.median(varied):
         warnings.warn(
             f"Column {int(np.argmax(spread))} varies {varied.max() / np.median(varied):.0f} times as much as the "
             "median column, and the others hardly count. Scale the columns, for example with StandardScaler.",

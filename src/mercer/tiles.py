@@ -166,7 +166,11 @@ def symmetric_matrix(f, n, dtype):
             if i != j:
                 K[j, i] = K[i, j].T
 
-    in_threads(work, upper_tiles(n), "kernel matrix")
+    if n**2 <= CACHE_ENTRIES:  # starting threads would take longer
+        with single_blas:
+            work(upper_tiles(n))
+    else:
+        in_threads(work, upper_tiles(n), "kernel matrix")
     return K
 
 

@@ -67,7 +67,8 @@ def summary(model: Any) -> str:
         held = sum(told.get("explained_variance_ratio", []))
         q = told["n_components"]
         several = " and ".join(map(str, q)) if isinstance(q, list) else q
-        parts.append(f"{several} component{'' if q == 1 else 's'}" + (f" with {held:.1%} of the variance" if held else ""))
+        word = "component" if q == 1 else "components"
+        parts.append(f"{several} {word}" + (f" with {held:.1%} of the variance" if held else ""))
     if "anchors" in told:
         parts.append(f"{told['anchors']} anchors")
     return ", ".join(part for part in parts if part)
