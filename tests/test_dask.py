@@ -266,7 +266,7 @@ if __name__ == "__main__":
     options = dict(n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None)
     with distributed.LocalCluster(memory_limit=LIMIT, **options) as cluster, distributed.Client(cluster) as client:
         small = np.random.default_rng(0).standard_normal((2000, 10))
-        model = mercer.KernelPCA(3, kernel=RBF(0.1), solver=Landmarks(50), random_state=0)
+        model = mercer.KernelPCA(3, kernel=RBF("scale"), solver=Landmarks(50), random_state=0)
         model.fit(da.from_array(small, chunks=(500, 10)))  # imports and first allocations
         before = peak()
         X = da.random.default_rng(0).standard_normal((6_000_000, 10), chunks=(100_000, 10))

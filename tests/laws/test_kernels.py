@@ -157,6 +157,17 @@ def test_a_width_that_follows_from_data_needs_data(gamma):
         RBF(gamma=gamma)(rows(), rows())
 
 
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 31, 60])
+def test_equal_weights_are_no_weights(gamma, n):
+    """Also where rows are equal, and for an odd and an even number of pairs."""
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    X[-1] = X[0]
+    for weight in (1.0, 3.0):
+        weighted = RBF(gamma=gamma).bind(X, np.full(n, weight)).gamma
+        assert weighted == pytest.approx(RBF(gamma=gamma).bind(X).gamma, rel=1e-12)
+
+
 @pytest.mark.parametrize("gamma", [-1.0, np.nan, np.inf, "wide", True])
 def test_a_width_that_is_none_is_refused(gamma):
     with pytest.raises(ValueError, match="gamma must be"):

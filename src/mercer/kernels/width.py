@@ -8,7 +8,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .. import arrays
 from ..arrays import cumsum, double, elsewhere, full, namespace
-from ..lazy import computed, is_lazy, take
+from ..lazy import computed, is_lazy, lazy_ones, take
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
@@ -65,7 +65,7 @@ def variance(X, weights=None):
         mean = xp.sum(w * double(X)) / X.shape[1]
         return float(xp.sum(w * (double(X) - mean) ** 2)) / X.shape[1]
     if is_lazy(X):
-        w = (np.ones(X.shape[0]) if weights is None else weights)[:, None]
+        w = (lazy_ones(X) if weights is None else weights)[:, None]
         scale = float(computed(w.mean()))
         mean = computed((w * X).mean()) / scale
         return float(computed((w * (X - mean) ** 2).mean()) / scale)
@@ -84,12 +84,21 @@ def median_sqdist(X, weights=None):
     part = double(take(X, rows))
     xp = namespace(part)
     t = xp.reshape(sqdist(part, part), (-1,))
-    w = full((len(rows),), 1.0, part) if weights is None else double(take(weights, rows))
     positive = t > 0 if bool(xp.any(t > 0)) else t >= 0
+    if weights is None:
+        return _median(t[positive])
+    w = double(take(weights, rows))
     return _weighted_median(t[positive], xp.reshape(w[:, None] * w, (-1,))[positive])
 
 
+def _median(t):
+    """The lower median: what :func:`_weighted_median` gives for equal weights, without sorting all."""
+    middle = (t.shape[0] - 1) // 2
+    return float(namespace(t).sort(t)[middle] if elsewhere(t) else np.partition(t, middle)[middle])
+
+
 def _weighted_median(t, w):
+    """The first t, in order, at which the weights up to it are half of all."""
     order = namespace(t).argsort(t)
     mass = cumsum(arrays.rows(w, order))
     middle = int(namespace(t).searchsorted(mass, mass[-1:] / 2)[0])
