@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import COPIES, UNSCALED
 from ..steps import parts
-
-UNEQUAL = 100  # times: columns whose scales differ by more are not comparable in a distance
-COPIES = 0.5  # share of rows that stand more than once
 
 
 def name(model: Any) -> str:
@@ -63,13 +61,13 @@ def warnings(model: Any, X: Any, columns: list[str]) -> list[str]:
     if constant:
         told.append(f"Constant columns say nothing: {', '.join(constant[:5])}.")
     moving = spread[spread > 0]
-    if len(moving) and model is parts(model)[1] and moving.max() > UNEQUAL * moving.min():
+    if len(moving) and model is parts(model)[1] and moving.max() > UNSCALED * moving.min():
         wide, narrow = columns[int(spread.argmax())], columns[int(np.where(spread > 0, spread, np.inf).argmin())]
         told.append(
             f"The scales of columns differ {moving.max() / moving.min():.0f}-fold ({wide}, {narrow}): scale them."
         )
     copies = 1 - len(np.unique(X, axis=0)) / len(X)
-    if copies > COPIES:
+    if copies > 1 - COPIES:
         told.append(f"{copies:.0%} of the rows are copies of others.")
     return told
 
