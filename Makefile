@@ -13,9 +13,9 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 
 # A virtual environment holds absolute paths, so one that was copied or moved is made anew.
 HERE := $(shell pwd | cksum | cut -d' ' -f1)
-SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_native.c)
+SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_core/_native.c)
 BIN = .venv/bin
-SAY_IF_NO_C = ls src/mercer/_native*.so >/dev/null 2>&1 || \
+SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
 test test-oldest: export OPENBLAS_NUM_THREADS = 1
@@ -64,7 +64,7 @@ bench-full: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py --full
 
 clean:
-	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_native*.so mercer-demo
+	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_core/_native*.so mercer-demo
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 

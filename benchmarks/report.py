@@ -9,7 +9,7 @@ from pathlib import Path
 import cases
 
 import mercer
-from mercer import native
+from mercer._core import native
 
 THEMES = {
     cases.EXACT: "The leading components of all rows. The peer is scikit-learn's `KernelPCA(eigen_solver='arpack')`, "

@@ -16,10 +16,10 @@ from data import clusters, folder
 from sklearn.svm import SVC
 
 from mercer import KernelPCA, SparseKernelPCA
-from mercer.gram import Gram
+from mercer._core.tiles import single_blas
 from mercer.kernels import RBF
-from mercer.likelihood import Likelihood, choose_candidates
-from mercer.tiles import single_blas
+from mercer.linalg.operators import Gram
+from mercer.rkhs.sparse.likelihood import Likelihood, choose_candidates
 
 KERNEL = RBF(0.5)
 CASES = [  # rows, candidates, noise variance, bar in seconds

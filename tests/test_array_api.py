@@ -14,10 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import estimator_checks
 
 import mercer
-from mercer import KernelPCA, ProbabilisticKernelPCA, arrays
-from mercer.davidson import Davidson
-from mercer.eigen import Exact, Lanczos, Randomized, choose_elsewhere, eigenpairs, signs
-from mercer.gram import Covariance, Dense, Gram
+from mercer import KernelPCA, ProbabilisticKernelPCA
+from mercer._core import arrays
+from mercer.eigen import Exact, Lanczos, Randomized, eigenpairs
 from mercer.kernels import (
     RBF,
     Chi2,
@@ -32,9 +31,14 @@ from mercer.kernels import (
     RationalQuadratic,
     Sigmoid,
 )
-from mercer.landmarks import LandmarkBasis, Landmarks, rpcholesky
+from mercer.linalg.cholesky import rpcholesky
+from mercer.linalg.eigenpairs import choose_elsewhere, signs
+from mercer.linalg.operators import Covariance, Dense, Gram
+from mercer.linalg.solvers.davidson import Davidson
 from mercer.preimage import ClosedForm, FixedPoint, Smoother
 from mercer.rkhs import principal_subspace
+from mercer.rkhs.basis import LandmarkBasis
+from mercer.rkhs.landmarks import Landmarks
 
 pytest.importorskip("array_api_compat", reason="arrays of other libraries are an extra: pip install 'mercer[arrays]'")
 

@@ -7,7 +7,8 @@ import pytest
 from chromium import PROGRAM, Chromium, complaints, requests
 from test_cli import run
 
-from mercer import datasets, demo
+from mercer import datasets
+from mercer.app import demo
 
 pytest.importorskip("matplotlib", reason="pictures are an extra: pip install 'mercer[plots]'")
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium: apt install chromium")
@@ -68,7 +69,7 @@ def report(table, model, *options):
 def pages(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.demo.timing", lambda: demo.Table(("", "a", "b"), [("<time>", "1", "2")]))
+        patch.setattr("mercer.app.demo.timing", lambda: demo.Table(("", "a", "b"), [("<time>", "1", "2")]))
         assert run("demo", "-o", folder).exit_code == 0
     assert run("demo", "--data", table, "-o", folder / "own").exit_code == 0
     return {

@@ -16,11 +16,11 @@ from test_estimator_checks import pytestmark as usual
 import mercer
 from mercer import KernelPCAClassifier, KernelPCAClassifierCV, KernelPCAMixture
 from mercer.kernels import RBF, Linear, Precomputed
-from mercer.landmarks import Landmarks
 from mercer.models import classifier_cv
 from mercer.rkhs import held_out
-from mercer.rkhs.discriminant import class_subspaces, energies, untied
+from mercer.rkhs.classes import class_subspaces, energies, untied
 from mercer.rkhs.gaussian import energy
+from mercer.rkhs.landmarks import Landmarks
 
 SMALL = {
     "kernels": [RBF(gamma="median"), RBF(gamma=1.0)],

@@ -22,12 +22,12 @@ from sklearn.preprocessing import StandardScaler
 from test_tables import BAD
 
 import mercer
-from mercer.cli import main
+from mercer.app.cli import main
 from mercer.kernels import RBF
 
 HELP = """
 import sys
-from mercer.cli import main
+from mercer.app.cli import main
 main(["--help"], standalone_mode=False)
 print([name for name in ("numpy", "scipy", "sklearn", "matplotlib", "pandas") if name in sys.modules])
 """
@@ -472,12 +472,12 @@ def test_nothing_is_replaced_without_force(folder, tmp_path):
 # processes
 
 
-MERCER = [sys.executable, "-c", "from mercer.cli import main; main()"]
+MERCER = [sys.executable, "-c", "from mercer.app.cli import main; main()"]
 
 
 def test_commands_go_together_through_pipes(folder):
     run_mercer, model = (
-        " ".join([sys.executable, "-c", "'from mercer.cli import main; main()'"]),
+        " ".join([sys.executable, "-c", "'from mercer.app.cli import main; main()'"]),
         folder / "kpca.mercer",
     )
     line = f"{run_mercer} transform {model} - < {folder}/iris.csv | {run_mercer} inverse {model} - --to tsv"
@@ -513,7 +513,7 @@ def test_a_full_disk_is_one_line(folder):
 def test_a_full_disk_leaves_the_old_model(folder, tmp_path):
     (tmp_path / "m").write_text("old")
     limit = (
-        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from mercer.cli import main; main()"
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from mercer.app.cli import main; main()"
     )
     command = ["fit", str(folder / "iris.csv"), "-o", str(tmp_path / "m"), "--force", "--exclude", "id,species"]
     told = subprocess.run([sys.executable, "-c", limit, *command], capture_output=True, text=True, check=False)
@@ -544,13 +544,13 @@ def test_an_interruption_exits_as_the_shell_expects(monkeypatch, tmp_path):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer.demo.make", interrupted)
+    monkeypatch.setattr("mercer.app.demo.make", interrupted)
     assert run("demo", "-o", tmp_path / "new").exit_code == 130
 
 
 def test_progress_is_shown_on_a_terminal_alone(folder, tmp_path, monkeypatch):
-    from mercer.cli import options
-    from mercer.tiles import map_rows
+    from mercer._core.tiles import map_rows
+    from mercer.app.cli import options
 
     assert "#" not in done("fit", folder / "iris.csv", "-o", tmp_path / "m", *NO_SPECIES).stderr
     shown = io.StringIO()
@@ -596,7 +596,7 @@ def test_a_place_that_is_not_the_demos_is_refused_in_one_line_and_left_alone(pla
 WITHOUT_MATPLOTLIB = """
 import sys
 sys.modules["matplotlib"] = None
-from mercer.cli import main
+from mercer.app.cli import main
 main(["demo", "-o", sys.argv[1]])
 """
 

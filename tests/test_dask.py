@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer import lazy
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Linear, Polynomial
 
@@ -173,7 +172,7 @@ def test_a_graph_holds_the_model_once(X):
     """However many blocks there are: what they share stands in one node."""
     fitted = model().fit(X)
     few, many = (fitted.transform(chunked(X, sizes)) for sizes in [(300, 300), (10,) * 60])
-    held = [sum(isinstance(task_value(task), lazy._Held) for task in dict(Y.dask).values()) for Y in (few, many)]
+    held = [sum(isinstance(task_value(task), dask._Held) for task in dict(Y.dask).values()) for Y in (few, many)]
     assert held[0] == held[1]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from test_cli import run
 
-from mercer import KernelPCA, datasets, demo
+from mercer import KernelPCA, datasets
+from mercer.app import demo
 from mercer.kernels import RBF
 
 plots = pytest.importorskip("mercer.plots")
@@ -17,7 +18,7 @@ plots = pytest.importorskip("mercer.plots")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.demo.timing", lambda: demo.Table(("", "a", "b"), [("<time>", "1", "2")]))
+        patch.setattr("mercer.app.demo.timing", lambda: demo.Table(("", "a", "b"), [("<time>", "1", "2")]))
         result = run("demo", "-o", folder)
     assert result.exit_code == 0, result.output
     return folder, result

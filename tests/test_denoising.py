@@ -8,22 +8,10 @@ from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
 
 from mercer import KernelPCA, select
+from mercer._core.tiles import watched
 from mercer.eigen import Landmarks
-from mercer.kernels import (
-    RBF,
-    InverseMultiquadric,
-    Matern,
-    Polynomial,
-)
-from mercer.preimage import (
-    METHODS,
-    Compensated,
-    FixedPoint,
-    Learned,
-    Smoother,
-    projection,
-)
-from mercer.tiles import watched
+from mercer.kernels import RBF, InverseMultiquadric, Matern, Polynomial
+from mercer.preimage import METHODS, Compensated, FixedPoint, Learned, Smoother, projection
 
 RADIAL = [RBF(0.3), RBF(lengthscale=[0.8, 1.2, 1.0]), InverseMultiquadric(0.5), Matern(2.5, gamma=0.3)]
 

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import mercer
 from mercer import KernelPCA
 from mercer.eigen import Davidson, Exact, Landmarks, choose
-from mercer.gram import Gram
 from mercer.kernels import RBF, Laplacian, Matern, Polynomial
+from mercer.linalg.operators import Gram
 
 
 def narrow(rng):
@@ -158,7 +158,7 @@ def test_an_unknown_solver_is_refused():
 
 
 def test_an_exact_request_that_cannot_fit_is_refused_before_it_allocates(monkeypatch):
-    monkeypatch.setattr("mercer.eigen.available_bytes", lambda: 10**6)
+    monkeypatch.setattr("mercer._core.memory.available_bytes", lambda: 10**6)
     model = KernelPCA(2, solver="exact")
     with pytest.raises(MemoryError, match=r"600 × 600.*GB.*davidson.*landmarks"):
         model.fit(np.random.default_rng(0).normal(size=(600, 2)))

@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimator_checks import OMITTED
 
 from mercer import KernelPCA, KernelPCAImputer, datasets
-from mercer.completion import average, completions, hide, nearest
 from mercer.kernels import RBF, Linear, Polynomial
+from mercer.preimage.imputation import average, completions, hide, nearest
 
 MODELS = [
     KernelPCAImputer(random_state=0),

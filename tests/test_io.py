@@ -23,6 +23,7 @@ import scipy.sparse
 import sklearn.gaussian_process.kernels as gp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mercer.io.registry import class_of, name_of
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -30,12 +31,12 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import dropin, eigen, kernels, preimage
-from mercer.io import CLASSES, FORMAT, TRUSTED_TYPES, ModelFileError, Unstorable, archive, npy
+from mercer._core import npy
+from mercer.io import CLASSES, FORMAT, TRUSTED_TYPES, ModelFileError, Unstorable, archive
 from mercer.io.decode import decode
 from mercer.io.encode import encode
-from mercer.io.registry import class_of, name_of
 from mercer.kernels import RBF, Linear, Normalized, OnColumns, Polynomial
-from mercer.landmarks import Landmarks
+from mercer.rkhs.landmarks import Landmarks
 
 DATA = Path(__file__).parent / "data"
 METHODS = [

@@ -6,9 +6,10 @@ from sklearn.datasets import make_blobs
 
 from mercer import KernelPCA
 from mercer.eigen import Landmarks
-from mercer.gram import Dense, Gram
 from mercer.kernels import RBF, Polynomial, Precomputed
-from mercer.landmarks import LandmarkBasis, rpcholesky
+from mercer.linalg.cholesky import rpcholesky
+from mercer.linalg.operators import Dense, Gram
+from mercer.rkhs.basis import LandmarkBasis
 
 KERNELS = [RBF(gamma=0.3), RBF(gamma=0.01), Polynomial(2, 1.0)]
 

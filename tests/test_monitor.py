@@ -16,8 +16,8 @@ from mercer import KernelPCA, KernelPCAMonitor
 from mercer.datasets import TANK_SENSORS, three_tanks
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
+from mercer.models.monitor.calibration import _folds, held_out, t2_and_spe
 from mercer.monitor import limits
-from mercer.monitor.calibration import _folds, held_out, t2_and_spe
 from mercer.rkhs.leave_one_out import leave_one_out
 
 OMITTED = ["check_dataframe_column_names_consistency", "check_inplace_ensure_writeable", "check_param_validation"]
@@ -242,7 +242,7 @@ def test_false_alarms_of_independent_rows(name):
 
 
 def test_smoothing_is_the_recursion():
-    from mercer.monitor.charts import smoothed
+    from mercer.models.monitor.charts import smoothed
 
     values = np.random.default_rng(0).normal(size=(30, 2))
     expected = [values[0]]
@@ -303,7 +303,7 @@ def test_contributions_sum_to_what_denoising_takes_away(X, X_new, kernel, of):
     statistic = monitor.spe if of == "spe" else monitor.t2
     given = monitor.contributions(X_new, of)
     assert given.shape == X_new.shape
-    from mercer.monitor.contributions import denoised
+    from mercer.models.monitor.contributions import denoised
 
     difference = statistic(X_new) - statistic(denoised(monitor.estimator_.subspace_, X_new))
     np.testing.assert_allclose(given.sum(axis=1), difference, rtol=1e-2, atol=1e-2 * np.abs(difference).max() + 1e-8)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-native = pytest.importorskip("mercer._native", exc_type=ImportError)
+native = pytest.importorskip("mercer._core._native", exc_type=ImportError)
 if not native.supported():
     pytest.skip("this processor does not run the C extension", allow_module_level=True)
 

@@ -8,25 +8,8 @@ from sklearn.decomposition import KernelPCA as Theirs
 
 from mercer import KernelPCA
 from mercer.eigen import Landmarks
-from mercer.kernels import (
-    RBF,
-    Cosine,
-    InverseMultiquadric,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-)
-from mercer.preimage import (
-    METHODS,
-    Distances,
-    FixedPoint,
-    Gradient,
-    Learned,
-    Smoother,
-    as_preimage,
-)
+from mercer.kernels import RBF, Cosine, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer.preimage import METHODS, Distances, FixedPoint, Gradient, Learned, Smoother, as_preimage
 from mercer.rkhs import Expansion
 
 RADIAL = [RBF(0.3), RBF(lengthscale=[0.8, 1.2, 1.0]), InverseMultiquadric(0.5), Matern(2.5, gamma=0.3)]

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mercer.rkhs.subspace
-from mercer import KernelPCA, _checks, dropin, eigen
+from mercer import KernelPCA, dropin, eigen
 from mercer.eigen import Exact
 from mercer.kernels import RBF, Linear, Polynomial, Sigmoid
 
@@ -247,7 +247,7 @@ def test_a_whole_large_spectrum_is_refused_before_work(q):
 
 @pytest.mark.parametrize("q", [None, 0.95])
 def test_a_whole_large_spectrum_is_given_to_who_means_it(q, X, monkeypatch):
-    monkeypatch.setattr(_checks, "ALL_COMPONENTS", 50)
+    monkeypatch.setattr(validation, "ALL_COMPONENTS", 50)
     for solver in ("auto", "exact"):
         with pytest.raises(ValueError, match=r"Exact\(\)"):
             KernelPCA(q, solver=solver).fit(X)

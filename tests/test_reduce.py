@@ -32,7 +32,7 @@ from mercer.kernels import (
 )
 from mercer.models.compress import nbytes
 from mercer.preimage import Smoother
-from mercer.reduce import Targets, basis_on, captured, errors, fewest, move, reduced, select
+from mercer.preimage.reduce import Targets, basis_on, captured, errors, fewest, move, reduced, select
 from mercer.rkhs import Expansion, FeatureGaussian, principal_subspace
 
 N = 60

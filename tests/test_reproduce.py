@@ -12,11 +12,13 @@ from click.testing import CliRunner
 from scipy.io import savemat
 from sklearn.datasets import make_blobs
 
-from mercer import datasets, fetching, reproduce
-from mercer.cli import main
+from mercer import datasets
+from mercer.app import reproduce
+from mercer.app.cli import main
+from mercer.datasets import fetching
 
 pytest.importorskip("matplotlib", reason="pictures are an extra: pip install 'mercer[plots]'")
-from mercer.reproduce import (
+from mercer.app.reproduce import (
     deplaen_3,
     deplaen_4,
     index,
@@ -238,7 +240,7 @@ def test_a_second_run_gives_the_same_numbers(module, tmp_path, monkeypatch):
 
 def test_every_name_has_a_module_of_that_name():
     for name, module in reproduce.MODULES.items():
-        found = __import__(f"mercer.reproduce.{module}", fromlist=["run"])
+        found = __import__(f"mercer.app.reproduce.{module}", fromlist=["run"])
         assert callable(found.run)
         assert getattr(found, "NAME", name) == name
 

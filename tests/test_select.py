@@ -6,9 +6,9 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelPCA, datasets, select
-from mercer.gram import Gram
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Polynomial, sqdist
-from mercer.landmarks import Landmarks
+from mercer.linalg.operators import Gram
+from mercer.rkhs.landmarks import Landmarks
 from mercer.select.kernels import WIDTHS
 from mercer.select.progress import Told, duration
 

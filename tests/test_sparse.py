@@ -23,10 +23,10 @@ from test_estimator_checks import OMITTED, takes_tables
 from mercer import KernelPCA, SparseKernelPCA, compress
 from mercer.datasets import three_clusters
 from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
-from mercer.likelihood import Likelihood, choose_candidates
 from mercer.models import sparse as module
 from mercer.preimage import Learned
-from mercer.weights import SOLVERS, newton
+from mercer.rkhs.sparse.likelihood import Likelihood, choose_candidates
+from mercer.rkhs.sparse.weights import SOLVERS, newton
 
 KERNELS = [
     RBF("median"),
@@ -263,7 +263,7 @@ def test_many_rows_have_fewer_candidates(monkeypatch, X):
 
 
 def test_chosen_candidates_differ_and_are_row_numbers(X):
-    from mercer.gram import Dense, Gram
+    from mercer.linalg.operators import Dense, Gram
 
     rng = np.random.default_rng(0)
     kernel = RBF(0.5)

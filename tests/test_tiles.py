@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from mercer._core.tiles import map_rows, sum_rows, symmetric_matrix, symmetric_rows
 from mercer.testing import tile_height
-from mercer.tiles import map_rows, sum_rows, symmetric_matrix, symmetric_rows
 
 N, D, P = 61, 4, 3
 HEIGHTS = [1, 2, 7, N // 2, N - 1, N, N + 5]

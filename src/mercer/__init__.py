@@ -12,11 +12,12 @@ _HOMES = {
     "KernelPCAMixture": "models.mixture",
     "compress": "models.compress",
     "load": "io",
+    "register": "_core.registry",
     "SparseKernelPCA": "models.sparse",
-    "KernelPCAImputer": "impute",
-    "KernelPCAMonitor": "monitor",
-    "plan": "planning",
-    "report": "pages",
+    "KernelPCAImputer": "models.imputer",
+    "KernelPCAMonitor": "models.monitor",
+    "plan": "app.planning",
+    "report": "app.report",
     "save": "io",
 }
 _MODULES = {

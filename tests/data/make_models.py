@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 import mercer
 from mercer.io import FORMAT
 from mercer.kernels import RBF, Linear
-from mercer.landmarks import Landmarks
+from mercer.rkhs.landmarks import Landmarks
 from mercer.tables import learn
 from mercer.tables.table import as_table
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from mercer.gram import Covariance, Dense, Gram
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Normalized, Polynomial
+from mercer.linalg.operators import Covariance, Dense, Gram
 from mercer.testing import OPERATOR_LAWS, check_operator
 
 N, D = 29, 3

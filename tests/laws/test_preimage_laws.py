@@ -5,15 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mercer.kernels import (
-    RBF,
-    InverseMultiquadric,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-)
+from mercer.kernels import RBF, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 from mercer.preimage import (
     METHODS,
     ClosedForm,

@@ -8,8 +8,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from mercer.eigen import NAMES, Exact, eigenpairs, signs
-from mercer.gram import Dense
+from mercer.eigen import NAMES, Exact, eigenpairs
+from mercer.linalg.eigenpairs import signs
+from mercer.linalg.operators import Dense
 from mercer.testing import SOLVER_LAWS, check_solver
 
 N, Q = 100, 6

@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA
 
 from mercer.eigen import NAMES
 from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial
-from mercer.landmarks import Landmarks
 from mercer.rkhs import Expansion, principal_subspace
+from mercer.rkhs.landmarks import Landmarks
 
 N = 60
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)

@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 from mercer import KernelPCA, SparseKernelPCA
 from mercer.datasets import find, load, three_clusters
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
-from mercer.likelihood import Likelihood
-from mercer.weights import fit_weights
+from mercer.rkhs.sparse.likelihood import Likelihood
+from mercer.rkhs.sparse.weights import fit_weights
 
 EXACTLY = 1e-10
 SIGMA2 = 0.3

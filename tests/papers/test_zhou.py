@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from mercer import KernelPCA, ProbabilisticKernelPCA
-from mercer.gram import Dense
 from mercer.kernels import RBF, Polynomial
+from mercer.linalg.operators import Dense
 from mercer.rkhs.loadings import EM, Step
 
 EXACTLY = 1e-10

@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from mercer import KernelPCAClassifier, datasets
+from mercer.app.reproduce import zhou_table1
 from mercer.kernels import RBF, Polynomial
-from mercer.reproduce import zhou_table1
 
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)
 SHRINKAGES = [0.0, 0.3, 1.0]

@@ -16,11 +16,12 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from .. import __version__
-from . import npy
+from .._core import npy
+from .._core.registry import file_name
 from .archive import Archive, ModelFileError, write
+from .classes import CLASSES, TRUSTED_TYPES
 from .decode import Malformed, decode
 from .encode import Unstorable, encode
-from .registry import CLASSES, TRUSTED_TYPES
 
 FORMAT = 1  # of the file; readers know all versions up to this one
 KIND = "mercer model"
@@ -186,7 +187,9 @@ def read(path):
 
 
 def _is_ours(model):
-    return isinstance(model, BaseEstimator) and type(model).__module__.startswith("mercer.") and hasattr(model, "fit")
+    """Return True for an estimator that is registered; scikit-learn's own classes occur inside of one only."""
+    registered = file_name(type(model)) is not None and not type(model).__module__.startswith("sklearn.")
+    return registered and isinstance(model, BaseEstimator) and hasattr(model, "fit")
 
 
 __all__ = [

@@ -13,8 +13,8 @@ import zipfile
 
 import numpy as np
 
-from . import npy
-from .atomic import replacing
+from .._core import npy
+from .._core.atomic import replacing
 
 MANIFEST = "manifest.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,6}\.npy")

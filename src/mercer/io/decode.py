@@ -7,9 +7,10 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import scipy.sparse
 
+from .._core.npy import check_dtype
+from .._core.registry import file_class
+from .classes import ONLY
 from .encode import DEEPEST, is_data
-from .npy import check_dtype
-from .registry import CLASSES, ONLY, class_of
 
 SPARSE = {"csr_matrix", "csc_matrix", "csr_array", "csc_array"}
 MERSENNE = 624  # words of the state of NumPy's RandomState; a position beyond them would read other memory
@@ -92,9 +93,10 @@ def _random_state(value, inner, arrays):
 def _made(value, inner, arrays):
     """An object of a class of the list: its constructor runs, with data, and then its state is set."""
     name = value["made"]
-    if name not in CLASSES:
-        raise Malformed(f"the class {name!r} is unknown here: another program, or a newer mercer, wrote it")
-    cls = class_of(name)
+    try:
+        cls = file_class(name)
+    except (KeyError, TypeError):
+        raise Malformed(f"the class {name!r} is unknown here: another program, or a newer mercer, wrote it") from None
     params = {key: inner(part) for key, part in value["params"].items()}
     state = {key: inner(part) for key, part in value["state"].items()}
     unknown = set(params) - ONLY.get(name, _takes(cls)) | {key for key in state if not is_data(cls, key)}

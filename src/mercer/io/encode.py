@@ -14,15 +14,12 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
-from .registry import ONLY, name_of
+from .._core.registry import file_name
+from .._core.sklearn import CALLBACK_ATTRIBUTES
+from .classes import ONLY
 
 DEEPEST = 40  # levels of values inside values: more than any model has, fewer than Python's stack
-TRANSIENT = (
-    "_skl_",
-    "_callback",
-    "_metadata_request",
-    "_sklearn_version",
-)  # of scikit-learn's machinery, not the model
+TRANSIENT = (*CALLBACK_ATTRIBUTES, "_metadata_request")  # of scikit-learn's machinery, not the model
 WAY_OUT = "Or keep this model by skops, joblib or pickle, and open such files only where you trust their source."
 
 
@@ -79,7 +76,7 @@ def _sparse(matrix, inner):
 
 def _made(value, inner, where):
     """An instance of a class on the list: what its constructor takes, and the rest of its state."""
-    name = name_of(type(value))  # type: ignore[arg-type]
+    name = file_name(type(value))
     if name is None:
         raise Unstorable(f"{where} is {_described(value)} {WAY_OUT}")
     settled = _parameters(value)

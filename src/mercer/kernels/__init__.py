@@ -2,23 +2,13 @@
 
 import sklearn.gaussian_process.kernels as gp
 
+from .._core.registry import KERNELS
 from .base import Kernel, Profile, Projective, Radial, sqdist
 from .compose import Normalized, OnColumns, Product, Scaled, Sum
-from .given import FromFunction, GaussianProcess, Precomputed
+from .precomputed import Precomputed
 from .projective import Cosine, Linear, Polynomial, Sigmoid
 from .radial import RBF, Chi2, InverseMultiquadric, Laplacian, Matern, RationalQuadratic
-
-NAMES = {
-    "rbf": RBF,
-    "laplacian": Laplacian,
-    "matern": Matern,
-    "linear": Linear,
-    "poly": Polynomial,
-    "sigmoid": Sigmoid,
-    "cosine": Cosine,
-    "chi2": Chi2,
-    "precomputed": Precomputed,
-}
+from .wrapped import FromFunction, GaussianProcess
 
 
 def as_kernel(kernel):
@@ -41,14 +31,14 @@ def as_kernel(kernel):
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if isinstance(kernel, str) and kernel in NAMES:
-        return NAMES[kernel]()
+    if isinstance(kernel, str) and kernel in KERNELS:
+        return KERNELS[kernel]()
     if isinstance(kernel, gp.Kernel):
         return GaussianProcess(kernel)
     if callable(kernel) and not isinstance(kernel, type):
         return FromFunction(kernel)
     raise ValueError(
-        f"{kernel!r} is no kernel. Give one of {', '.join(map(repr, NAMES))}, a kernel of mercer.kernels "
+        f"Unknown kernel {kernel!r}. Give one of {KERNELS.quoted()}, a kernel of mercer.kernels "
         "such as RBF(gamma=0.1), or a function K(X, Y)."
     )
 

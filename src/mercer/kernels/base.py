@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .. import arrays, native
-from ..arrays import elsewhere, namespace, placed, side_by_side
+from .._core import arrays, native
+from .._core.arrays import asarray_like, hstack, namespace
 from .width import number, resolve_gamma, resolve_lengthscale
 
 MOST_FEATURES = 1000  # of an explicit map: beyond, a kernel matrix is the better way
@@ -89,7 +89,7 @@ class Kernel(ABC, BaseEstimator):
         bound = copy(self)
         if hasattr(self, "gamma"):
             bound.gamma = resolve_gamma(self.gamma, X, weights)
-        return plain(bound) if elsewhere(X) else bound
+        return plain(bound)
 
     def moved(self, convert):
         """Return a copy whose arrays, if it was given any by ``bind``, are what ``convert`` makes of them."""
@@ -179,7 +179,7 @@ class Radial(Profile):
             return super().bind(X, weights, center)
         bound = copy(self)
         bound.gamma = resolve_lengthscale(self, X.shape[1])
-        return plain(bound) if elsewhere(X) else bound
+        return plain(bound)
 
     @classmethod
     def from_sigma(cls, sigma, **parameters):
@@ -224,7 +224,7 @@ class Radial(Profile):
 
     def profile_and_slope(self, t):
         """Return κ(t) and κ′(t)."""
-        return self.profile(arrays.copied(t)), self.slope(t)
+        return self.profile(namespace(t).asarray(t, copy=True)), self.slope(t)
 
     def with_slope(self, Z):
         """Return the function x ↦ κ(t), κ′(t) of t = ‖x − z‖², with what depends on Z alone computed once."""
@@ -250,7 +250,7 @@ class Radial(Profile):
             return X
         if issparse(X):
             return X.multiply(1 / np.asarray(self.lengthscale, X.dtype)).tocsr()
-        return X / placed(self.lengthscale, X, X.dtype)
+        return X / asarray_like(self.lengthscale, X, X.dtype)
 
 
 def _radial_tile(kernel, Z):
@@ -270,7 +270,7 @@ def _radial_tile(kernel, Z):
 def _factors(X):
     """[−2x, ‖x‖², 1] and [x, 1, ‖x‖²], whose product is ‖x − x′‖²: one matrix product makes all three terms."""
     x2, one = sqnorms(X), ones(X)
-    return side_by_side(-2 * X, x2, one), side_by_side(X, one, x2)
+    return hstack(-2 * X, x2, one), hstack(X, one, x2)
 
 
 def _expanded(X, Z, z2, rough):
@@ -345,19 +345,18 @@ class Projective(Profile):
 
 def dot(X, Z):
     """xᵢᵀzⱼ, a dense matrix, of dense or sparse rows."""
-    return X @ Z.T if elsewhere(X) else safe_sparse_dot(X, Z.T, dense_output=True)
+    return safe_sparse_dot(X, Z.T, dense_output=True) if issparse(X) or issparse(Z) else X @ Z.T
 
 
 def sqnorms(X):
     """‖x‖² of dense or sparse rows."""
-    return arrays.sqnorms(X) if elsewhere(X) else row_norms(X, squared=True)
+    return row_norms(X, squared=True) if issparse(X) else arrays.sqnorms(X)
 
 
 def inverses(norms):
     """1/‖·‖, and 0 where that is 0."""
-    if elsewhere(norms):
-        return namespace(norms).where(norms > 0, 1 / namespace(norms).where(norms > 0, norms, 1.0), 0.0)
-    return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+    xp = namespace(norms)
+    return xp.where(norms > 0, 1 / xp.where(norms > 0, norms, 1.0), 0.0)
 
 
 def ones(X):
@@ -375,6 +374,4 @@ def plain(kernel):
 
 def in_float64(X):
     """Rows in double precision; row numbers of a precomputed kernel stay what they are."""
-    if elsewhere(X):
-        return arrays.double(X)
-    return X if np.issubdtype(X.dtype, np.integer) else X.astype(float, copy=False)
+    return X if namespace(X).isdtype(X.dtype, "integral") else arrays.double(X)

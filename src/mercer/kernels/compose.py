@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import at_least, columns, elsewhere, namespace
+from .._core.arrays import columns, namespace
+from .._core.registry import stored
 from .base import Kernel, inverses, plain
 
 
@@ -17,7 +18,7 @@ class _Composed(Kernel):
             name: part.bind(X, weights, center=False) if isinstance(part, Kernel) else part
             for name, part in self.get_params(deep=False).items()
         }
-        return plain(type(self)(**bound)) if elsewhere(X) else type(self)(**bound)
+        return plain(type(self)(**bound))
 
     def moved(self, convert):
         params = self.get_params(deep=False)
@@ -53,6 +54,7 @@ class _Composed(Kernel):
         return all(part.portable for part in self.parts)
 
 
+@stored("kernels.Sum")
 @dataclass(eq=False, repr=False)
 class Sum(_Composed):
     """k = k₁ + k₂.
@@ -78,6 +80,7 @@ class Sum(_Composed):
         return self.k1.gradient(X, Z, C) + self.k2.gradient(X, Z, C)
 
 
+@stored("kernels.Product")
 @dataclass(eq=False, repr=False)
 class Product(_Composed):
     """k = k₁k₂.
@@ -103,6 +106,7 @@ class Product(_Composed):
         return self.k1.gradient(X, Z, C * self.k2(X, Z)) + self.k2.gradient(X, Z, C * self.k1(X, Z))
 
 
+@stored("kernels.Scaled")
 @dataclass(eq=False, repr=False)
 class Scaled(_Composed):
     """k = c·k₁, c > 0.
@@ -134,6 +138,7 @@ class Scaled(_Composed):
         return self.k1.gradient(X, Z, float(self.c) * C)
 
 
+@stored("kernels.OnColumns")
 @dataclass(eq=False, repr=False)
 class OnColumns(_Composed):
     """k = k₁ on some columns: indices, a slice or a boolean mask.
@@ -160,8 +165,7 @@ class OnColumns(_Composed):
         return self.k1.diag(self._of(X))
 
     def _of(self, X):
-        mask = elsewhere(X) and np.asarray(self.columns).dtype == bool
-        return columns(X, np.flatnonzero(self.columns) if mask else self.columns)
+        return columns(X, self.columns)
 
     def gradient(self, X, Z, C):
         full = np.zeros_like(X)
@@ -169,6 +173,7 @@ class OnColumns(_Composed):
         return full
 
 
+@stored("kernels.Normalized")
 @dataclass(eq=False, repr=False)
 class Normalized(_Composed):
     """k = k₁(x, y) / √(k₁(x, x) k₁(y, y)), and 0 where k₁(x, x) is 0.
@@ -197,5 +202,5 @@ class Normalized(_Composed):
         return self.k1.gradient(X, Z, C * x * z) - along / 2 * self.k1.diag_gradient(X)
 
     def _inverse_norms(self, X):
-        norms = namespace(X).sqrt(at_least(self.k1.diag(X), 0))
+        norms = namespace(X).sqrt(namespace(X).clip(self.k1.diag(X), 0, None))
         return inverses(norms)

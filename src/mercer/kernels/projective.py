@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import row_norms
 
-from ..arrays import cast, columns, double, elsewhere, namespace, side_by_side, written_over
-from ..lazy import computed
+from .._core.arrays import cast, columns, double, hstack, in_place, namespace
+from .._core.dask import computed, is_lazy
+from .._core.registry import register
 from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inverses, ones, sqnorms
 
 
+@register("linear")
 @dataclass(eq=False, repr=False)
 class Linear(Projective):
     """k = xᵀy. A centred model takes it about the mean of the data, which keeps the digits of data far from 0.
@@ -51,11 +53,8 @@ class Linear(Projective):
 
     def product(self, Z, B):
         """(x − o)ᵀ((Z − o)ᵀB): as many products for a row as it has columns, however many points there are."""
-        if elsewhere(Z):
-            M = cast(in_float64(self._about_origin(Z)).T @ double(B), B.dtype)
-            return lambda x: self._about_origin(x) @ M, Z.shape[1]
-        M = safe_sparse_dot(in_float64(self._about_origin(Z)).T, B).astype(B.dtype)
-        return lambda x: safe_sparse_dot(self._about_origin(self._dense(x)), M, dense_output=True), Z.shape[1]
+        M = cast(in_float64(self._about_origin(Z)).T @ double(B), B.dtype)
+        return lambda x: self._about_origin(self._dense(x)) @ M, Z.shape[1]
 
     def diag(self, X):
         return super().diag(self._about_origin(self._dense(X)))
@@ -88,10 +87,10 @@ class Linear(Projective):
 
 def _mean(X, weights):
     """The weighted mean of the rows, in float64: that of float32 rows needs it."""
-    if not elsewhere(X):
+    if is_lazy(X):
         return computed(np.average(X, axis=0, weights=weights))
     xp = namespace(X)
-    return xp.mean(double(X), axis=0) if weights is None else weights @ double(X) / xp.sum(weights)
+    return xp.mean(X, axis=0, dtype=xp.float64) if weights is None else weights @ double(X) / xp.sum(weights)
 
 
 class _Affine(Projective):
@@ -115,6 +114,7 @@ class _Affine(Projective):
         return t
 
 
+@register("poly")
 @dataclass(eq=False, repr=False)
 class Polynomial(_Affine):
     """k = (γt + c₀)^degree.
@@ -147,10 +147,10 @@ class Polynomial(_Affine):
     def profile(self, t):
         t = self.argument(t)
         if self.degree == 2:
-            return written_over("multiply", t, t)
+            return in_place("multiply", t, t)
         if self.degree == 3:  # products cost a tenth of a power
-            return written_over("multiply", t, t * t)
-        return written_over("power", t, self.degree)
+            return in_place("multiply", t, t * t)
+        return in_place("power", t, self.degree)
 
     def slope(self, t):
         return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
@@ -169,8 +169,8 @@ class Polynomial(_Affine):
         kernel = self.ready(X.shape[1])
         x = (X.toarray() if issparse(X) else X) * float(kernel.gamma**0.5)
         if kernel.coef0 > 0:
-            x = side_by_side(x, float(kernel.coef0**0.5) * ones(x))
-        return side_by_side(
+            x = hstack(x, float(kernel.coef0**0.5) * ones(x))
+        return hstack(
             *(
                 times**0.5 * namespace(x).prod(columns(x, factors), axis=1)
                 for factors, times in _products(x.shape[1], int(kernel.degree))
@@ -184,6 +184,7 @@ def _products(d, degree):
         yield list(factors), factorial(degree) // prod(map(factorial, Counter(factors).values()))
 
 
+@register("sigmoid")
 @dataclass(eq=False, repr=False)
 class Sigmoid(_Affine):
     """k = tanh(γt + c₀): not positive definite, see the parameter ``indefinite`` of the models.
@@ -210,12 +211,13 @@ class Sigmoid(_Affine):
 
     def profile(self, t):
         t = self.argument(t)
-        return written_over("tanh", t)
+        return in_place("tanh", t)
 
     def slope(self, t):
         return self.gamma / np.cosh(self.gamma * t + self.coef0) ** 2
 
 
+@register("cosine")
 @dataclass(eq=False, repr=False)
 class Cosine(Projective):
     """k = xᵀy / (‖x‖‖y‖), and 0 where a row is 0.
@@ -251,6 +253,4 @@ class Cosine(Projective):
 
 def _unit(X):
     """Rows of length 1; those of length 0 stay what they are."""
-    if not elsewhere(X):
-        return normalize(X)
-    return X * inverses(namespace(X).sqrt(sqnorms(X)))[:, None]
+    return normalize(X) if issparse(X) else X * inverses(namespace(X).sqrt(sqnorms(X)))[:, None]

@@ -8,14 +8,16 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
-from .. import native
-from ..arrays import copied, elsewhere, namespace, written_over
-from ..native import exp_into
+from .._core import native
+from .._core.arrays import in_place, is_foreign, namespace
+from .._core.native import exp_into
+from .._core.registry import register, stored
 from .base import Profile, Radial, ones
 
 Width = Any  # a number, None, "scale" or "median"
 
 
+@register("rbf")
 @dataclass(eq=False, repr=False)
 class RBF(Radial):
     """k = exp(−γt).
@@ -44,7 +46,7 @@ class RBF(Radial):
         return exp_into(t)
 
     def slope(self, t):
-        return -self.gamma * self.profile(copied(t))
+        return -self.gamma * self.profile(namespace(t).asarray(t, copy=True))
 
     def profile_and_slope(self, t):
         k = self.profile(t)
@@ -54,6 +56,7 @@ class RBF(Radial):
         return -np.log(v) / self.gamma
 
 
+@stored("kernels.InverseMultiquadric")
 @dataclass(eq=False, repr=False)
 class InverseMultiquadric(Radial):
     """k = (1 + γt)^{−½}.
@@ -79,8 +82,8 @@ class InverseMultiquadric(Radial):
     def profile(self, t):
         t *= self.gamma
         t += 1
-        t = written_over("sqrt", t)
-        return written_over("reciprocal", t)
+        t = in_place("sqrt", t)
+        return in_place("reciprocal", t)
 
     def slope(self, t):
         return -self.gamma / 2 * (1 + self.gamma * t) ** -1.5
@@ -89,6 +92,7 @@ class InverseMultiquadric(Radial):
         return (v**-2.0 - 1) / self.gamma
 
 
+@stored("kernels.RationalQuadratic")
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Radial):
     """k = (1 + γt/α)^{−α}; α → ∞ is the RBF.
@@ -117,7 +121,7 @@ class RationalQuadratic(Radial):
     def profile(self, t):
         t *= self.gamma / self.alpha
         t += 1
-        return written_over("power", t, -self.alpha)
+        return in_place("power", t, -self.alpha)
 
     def slope(self, t):
         return -self.gamma * (1 + self.gamma / self.alpha * t) ** (-self.alpha - 1)
@@ -126,6 +130,7 @@ class RationalQuadratic(Radial):
         return (v ** (-1 / self.alpha) - 1) * self.alpha / self.gamma
 
 
+@register("matern")
 @dataclass(eq=False, repr=False)
 class Matern(Radial):
     """The Matérn kernel of smoothness ν ∈ {½, 3/2, 5/2}; u = √(4νγt), and ν → ∞ is the RBF.
@@ -168,12 +173,12 @@ class Matern(Radial):
     def profile(self, t):
         u = self._u(t)
         value = _MATERN[self.nu][0](u)
-        value *= exp_into(written_over("negative", u))
+        value *= exp_into(in_place("negative", u))
         return value
 
     def slope(self, t):
         """dk/dt = dk/du · 2νγ/u; infinite at t = 0 for ν = ½."""
-        u = self._u(copied(t))
+        u = self._u(namespace(t).asarray(t, copy=True))
         with np.errstate(divide="ignore"):
             return -2 * self.nu * self.gamma * _MATERN[self.nu][1](u) * namespace(u).exp(-u)
 
@@ -190,7 +195,7 @@ class Matern(Radial):
 
     def _u(self, t):
         t *= 4 * self.nu * self.gamma
-        return written_over("sqrt", t)
+        return in_place("sqrt", t)
 
 
 _NEWTON_STEPS = 60
@@ -212,7 +217,7 @@ class _Distance(Profile):
         return exp_into(t)
 
     def slope(self, t):
-        return -self.gamma * self.profile(copied(t))
+        return -self.gamma * self.profile(namespace(t).asarray(t, copy=True))
 
     def inverse(self, v):
         """Return the t at which the profile is v, 0 < v ≤ 1."""
@@ -234,6 +239,7 @@ class _Distance(Profile):
         """∂t/∂x of one column."""
 
 
+@register("laplacian")
 @dataclass(eq=False, repr=False)
 class Laplacian(_Distance):
     """k = exp(−γ‖x − y‖₁).
@@ -274,7 +280,7 @@ class Laplacian(_Distance):
 
 def _cityblock(X, Z):
     """Σ|x − z|: (n, m)."""
-    if not elsewhere(X):
+    if not is_foreign(X):
         return cdist(X, Z, "cityblock").astype(X.dtype)
     t = abs(X[:, :1] - Z[:, 0])
     for j in range(1, X.shape[1]):  # one column after the other: all at once would take n × m × d numbers
@@ -282,6 +288,7 @@ def _cityblock(X, Z):
     return t
 
 
+@register("chi2")
 @dataclass(eq=False, repr=False)
 class Chi2(_Distance):
     """k = exp(−γ Σ (x − y)²/(x + y)), for histograms: no entry may be negative.

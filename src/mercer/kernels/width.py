@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from .. import arrays
-from ..arrays import cumsum, double, elsewhere, full, namespace
-from ..lazy import computed, is_lazy, lazy_ones, take
+from .._core import arrays
+from .._core.arrays import double, full, namespace
+from .._core.dask import computed, is_lazy, lazy_ones, take
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
@@ -59,21 +59,17 @@ def variance(X, weights=None):
     if issparse(X):
         means, variances = mean_variance_axis(X, axis=0, weights=weights)
         return float(np.mean(variances) + np.var(means))
-    if elsewhere(X):
-        xp, n = namespace(X), X.shape[0]
-        w = (full((n,), 1 / n, X) if weights is None else weights / xp.sum(weights))[:, None]
-        mean = xp.sum(w * double(X)) / X.shape[1]
-        return float(xp.sum(w * (double(X) - mean) ** 2)) / X.shape[1]
     if is_lazy(X):
         w = (lazy_ones(X) if weights is None else weights)[:, None]
         scale = float(computed(w.mean()))
         mean = computed((w * X).mean()) / scale
         return float(computed((w * (X - mean) ** 2).mean()) / scale)
-    w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, float)
-    starts = range(0, X.shape[0], CHUNK)  # no copy of all rows: they may be a file larger than memory
-    mean = sum(float((w[i : i + CHUNK] @ X[i : i + CHUNK]).sum()) for i in starts) / (w.sum() * X.shape[1])
-    squares = sum(float((w[i : i + CHUNK] @ (X[i : i + CHUNK] - mean) ** 2).sum()) for i in starts)
-    return squares / (w.sum() * X.shape[1])
+    xp = namespace(X)
+    w = full((X.shape[0],), 1.0, X) if weights is None else double(arrays.asarray_like(weights, X))
+    tiles = [slice(i, i + CHUNK) for i in range(0, X.shape[0], CHUNK)]  # the rows may be a file larger than memory
+    total = float(xp.sum(w)) * X.shape[1]
+    mean = sum(float(xp.sum(w[i] @ double(X[i, :]))) for i in tiles) / total
+    return sum(float(xp.sum(w[i] @ (double(X[i, :]) - mean) ** 2)) for i in tiles) / total
 
 
 def median_sqdist(X, weights=None):
@@ -94,13 +90,13 @@ def median_sqdist(X, weights=None):
 def _median(t):
     """The lower median: what :func:`_weighted_median` gives for equal weights, without sorting all."""
     middle = (t.shape[0] - 1) // 2
-    return float(namespace(t).sort(t)[middle] if elsewhere(t) else np.partition(t, middle)[middle])
+    return float(arrays.nth_smallest(t, middle))
 
 
 def _weighted_median(t, w):
     """The first t, in order, at which the weights up to it are half of all."""
     order = namespace(t).argsort(t)
-    mass = cumsum(arrays.rows(w, order))
+    mass = namespace(w).cumulative_sum(arrays.rows(w, order))
     middle = int(namespace(t).searchsorted(mass, mass[-1:] / 2)[0])
     return float(t[int(order[middle])])
 

@@ -8,16 +8,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _checks
-from ..arrays import elsewhere, namespace
-from ..eigen import Lanczos
-from ..kernels import NAMES, Precomputed, as_kernel
-from ..landmarks import Landmarks
-from ..lazy import computed, is_lazy, rowwise
+from .._core.arrays import is_foreign, namespace
+from .._core.dask import computed, is_lazy, rowwise
+from .._core.registry import KERNELS
+from .._core.sklearn import CallbackSupportMixin, reported, with_callbacks
+from ..kernels import Precomputed, as_kernel
+from ..rkhs.landmarks import chooses_basis
+from . import validation
 from .drawing import DrawsScores
-from .kernelled import Kernelled, bound_to
-from .progress import CallbackSupportMixin, reported, with_callbacks
-from .returning import Returning
+from .inverse import Returning
+from .kernel_parameter import Kernelled, bound_to
 
 ACCURATE = 1e-6  # error of training coordinates that are read off the eigenvectors, relative to their size
 
@@ -62,7 +62,7 @@ class KernelTransformer(
         self : object
             The fitted estimator.
         """
-        with _checks.unchanged_on_error(self), reported(self, X):
+        with validation.unchanged_on_error(self), reported(self, X):
             self._fit(X, sample_weight)
         return self
 
@@ -72,19 +72,19 @@ class KernelTransformer(
         kernel = as_kernel(self.kernel)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         if is_lazy(X):
-            X, weights = _checks.check_lazy_rows(self, X, kernel, sample_weight)
+            X, weights = validation.check_lazy_rows(self, X, kernel, sample_weight)
             return self._fit_lazy(kernel, X, weights, rng)
-        X = _checks.check_rows(self, X, kernel, fit=True)
-        weights, counted = _checks.check_weights(sample_weight, X)
+        X = validation.check_rows(self, X, kernel, fit=True)
+        weights, counted = validation.check_weights(sample_weight, X)
         kernel, points, gram = bound_to(kernel, X, weights, counted, self.center)
         total = counted.shape[0] if weights is None else float(namespace(weights).sum(weights))
         w = None if weights is None else weights / total
         self.n_rows_ = float(total)
         self.subspace_ = self._find(kernel, points, gram, w, rng)
         if self._keeps_rows:
-            _checks.warn_of_rows(points, kernel)
+            validation.warn_of_rows(points, kernel)
         if self.center:
-            _checks.warn_of_width(kernel, points, self.subspace_.total_variance)
+            validation.warn_of_width(kernel, points, self.subspace_.total_variance)
         self.kernel_ = kernel
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
         self.__dict__.pop("compression_", None)
@@ -108,7 +108,7 @@ class KernelTransformer(
     @with_callbacks
     def fit_transform(self, X, y=None, sample_weight=None):
         """Fit the model and return the coordinates of the training rows; parameters as in ``fit``."""
-        with _checks.unchanged_on_error(self), reported(self, X):
+        with validation.unchanged_on_error(self), reported(self, X):
             Y = self._fit(X, sample_weight)
         return self.transform(X) if Y is None else Y
 
@@ -161,18 +161,18 @@ class KernelTransformer(
     @property
     def _keeps_rows(self):
         """Whether the model keeps the rows, which the caller may change later, rather than a choice of them."""
-        return not isinstance(self.solver, Landmarks) and self.solver != "landmarks"
+        return not chooses_basis(self.solver)
 
     def _rows(self, X, method="denoise"):
-        X = _checks.check_rows(self, X, self.kernel_)
-        _checks.check_home(self, method, X, self.subspace_.axes.B)
+        X = validation.check_rows(self, X, self.kernel_)
+        validation.check_home(self, method, X, self.subspace_.axes.B)
         return X
 
     def _finite(self, values, X):
         """The values, or the word that the kernel overflows on these rows."""
         xp = namespace(values)
         if not xp.all(xp.isfinite(values)):
-            _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
+            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return values
 
     @property
@@ -238,8 +238,8 @@ class KernelTransformer(
         if not hasattr(self, "subspace_"):
             return clone(self)
         subspace = self.subspace_.moved(convert)
-        if elsewhere(subspace.axes.B):
-            _checks.check_portable(self, subspace.axes.B, self.kernel_)
+        if is_foreign(subspace.axes.B):
+            validation.check_portable(self, subspace.axes.B, self.kernel_)
         return fitted_copy(self, subspace_=subspace, kernel_=subspace.kernel)
 
     def __sklearn_is_fitted__(self):
@@ -248,8 +248,8 @@ class KernelTransformer(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        known = not isinstance(self.kernel, str) or self.kernel in NAMES
-        stays = self.solver not in ("lanczos", "em") and not isinstance(self.solver, Lanczos)
+        known = not isinstance(self.kernel, str) or self.kernel in KERNELS
+        stays = self.solver not in ("lanczos", "em") and getattr(self.solver, "portable", True)
         tags.array_api_support = self._portable and known and as_kernel(self.kernel).portable and stays
         return tags
 

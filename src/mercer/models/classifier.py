@@ -7,23 +7,24 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _checks, eigen, kernels
+from .._core.dask import rowwise
+from .._core.registry import KERNELS, SOLVERS, register
+from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, Named, StrOptions, reported, with_callbacks
 from ..kernels import Precomputed, as_kernel
-from ..lazy import rowwise
 from ..rkhs import FeatureGaussian
-from ..rkhs.discriminant import class_joint, class_subspaces, feature_gaussians, variance_within
+from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, variance_within
+from . import validation
 from .base import fitted_copy
 from .drawing import DrawsRegions
-from .kernelled import Kernelled, bound_to
-from .labels import check_labels, class_components, class_priors
-from .progress import CallbackSupportMixin, reported, with_callbacks
+from .kernel_parameter import Kernelled, bound_to
+from .targets import check_labels, class_components, class_priors
 
 LEAST = np.log(np.finfo(float).tiny)  # of a probability: only a class of prior 0 has 0
 
 
+@register("classifier")
 class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A Gaussian density in feature space for each class, and the class whose density is largest.
 
@@ -88,9 +89,9 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
         "n_components": [Interval(Integral, 0, None, closed="left"), "array-like", Mapping, None],
         "noise_ratio": [Interval(Real, 0, None, closed="left")],
         "shrinkage": [Interval(Real, 0, 1, closed="both")],
-        "kernel": [StrOptions(set(kernels.NAMES)), callable],
+        "kernel": [Named(KERNELS), callable],
         "priors": [StrOptions({"empirical", "uniform"}), "array-like"],
-        "solver": [StrOptions({"auto", *eigen.NAMES}), callable],
+        "solver": [Named(SOLVERS, "auto"), callable],
         "random_state": ["random_state"],
     }
 
@@ -133,7 +134,7 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
         self : object
             The fitted estimator.
         """
-        with _checks.unchanged_on_error(self), reported(self, X, y):
+        with validation.unchanged_on_error(self), reported(self, X, y):
             self._fit(X, y, sample_weight)
         return self
 
@@ -141,9 +142,9 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
         self._validate_params()
         self.__dict__.pop("compression_", None)
         kernel = as_kernel(self.kernel)
-        X = _checks.check_rows(self, X, kernel, fit=True)
+        X = validation.check_rows(self, X, kernel, fit=True)
         y = check_labels(self, X, y)
-        weights, counted = _checks.check_weights(sample_weight, X)
+        weights, counted = validation.check_weights(sample_weight, X)
         classes, numbers = np.unique(y[counted], return_inverse=True)
         kernel, points, gram = bound_to(kernel, X, weights, counted)
         shares = np.bincount(numbers, weights)
@@ -158,7 +159,7 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
     def _fit_gaussians(self, X, y, gram, weights):
         q = class_components(self.n_components, self.classes_)
         if isinstance(self.solver, str) and self.solver != "landmarks" and None in q:
-            _checks.check_all_components(None, X.shape[0] if self.shrinkage else np.bincount(y).max())
+            validation.check_all_components(None, X.shape[0] if self.shrinkage else np.bincount(y).max())
         subspaces = class_subspaces(
             self.kernel_,
             X,
@@ -170,7 +171,7 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
             solver=self.solver,
             rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
         )
-        _checks.check_indefinite("clip", max((s.report for s in subspaces), key=lambda report: report.negative_mass))
+        validation.check_indefinite("clip", max((s.report for s in subspaces), key=lambda report: report.negative_mass))
         self.densities_ = feature_gaussians(subspaces, self._shares, self.noise_ratio)
         self.noise_variance_ = self.densities_[0].rho
 
@@ -204,14 +205,14 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
     def _joint(self, X):
         """log p_c + log density up to a constant of the row, or what ranks the classes alike: (n, n_classes)."""
         check_is_fitted(self)
-        X = _checks.check_rows(self, X, self.kernel_)
+        X = validation.check_rows(self, X, self.kernel_)
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
         if self.density is not None:
             return np.column_stack([density.score_samples(X) for density in self.densities_]) + log_prior
         joint = class_joint(self.densities_, X, log_prior, self._shares)
         if not np.all(np.isfinite(joint[:, self.class_prior_ > 0])):
-            _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
+            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return joint
 
     @rowwise

@@ -7,20 +7,20 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _checks
-from ..gram import Gram
+from .._core.registry import stored
+from .._core.sklearn import CallbackSupportMixin, Interval, reported, with_callbacks
+from .._core.tiles import in_threads
 from ..kernels import RBF, Precomputed, as_kernel
 from ..kernels.width import median_sqdist
+from ..linalg.operators import Gram
 from ..rkhs.held_out import HeldOut
-from ..tiles import in_threads
+from . import validation
 from .classifier import KernelPCAClassifier
 from .drawing import DrawsRegions
-from .labels import check_labels, class_components, class_priors
-from .progress import CallbackSupportMixin, reported, with_callbacks
+from .targets import check_labels, class_components, class_priors
 
 OCTAVES = np.arange(-8, 9)  # of γ about 1/median: from far too wide to far too narrow for most data
 HALF_DECADES = np.arange(0, -11, -1) / 2  # of ρ: from all of the variance within classes to 1e-5 of it
@@ -32,6 +32,7 @@ def _refitted(self):
     return self.refit
 
 
+@stored("models.KernelPCAClassifierCV")
 class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """:class:`KernelPCAClassifier` with kernel, shrinkage, priors, noise and components chosen by cross-validation.
 
@@ -146,18 +147,18 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
         self : object
             The fitted estimator.
         """
-        with _checks.unchanged_on_error(self), reported(self, X, y):
+        with validation.unchanged_on_error(self), reported(self, X, y):
             self._fit(X, y)
         return self
 
     def _fit(self, X, y):
         self._validate_params()
         given = self._given()
-        X = _checks.check_rows(self, X, _strictest(given), fit=True)
+        X = validation.check_rows(self, X, _strictest(given), fit=True)
         y = check_labels(self, X, y)
         self._check_size(X.shape[0])
         if any(isinstance(kernel, Precomputed) for kernel in given):
-            _checks.check_gram(X)
+            validation.check_gram(X)
         self.classes_, numbers = np.unique(y, return_inverse=True)
         kernels = rbf_widths(X) if self.kernels is None else [kernel.bind(X) for kernel in given]
         self.grid_ = self._grid(kernels, numbers)
@@ -169,10 +170,10 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
 
     @staticmethod
     def _check_size(n):
-        if n > _checks.ALL_COMPONENTS:
+        if n > validation.ALL_COMPONENTS:
             raise ValueError(
                 f"KernelPCAClassifierCV decomposes whole kernel matrices, and there are {n} rows: it would take hours. "
-                f"Fit it to at most {_checks.ALL_COMPONENTS} of them, or use GridSearchCV with "
+                f"Fit it to at most {validation.ALL_COMPONENTS} of them, or use GridSearchCV with "
                 "KernelPCAClassifier(n_components=…, solver='landmarks')."
             )
 
@@ -223,7 +224,7 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
     def _errors_of(self, kernel, X, y, folds):
         """The errors of all settings with one kernel: (folds, shrinkages, priors, noise ratios, candidates)."""
         K = X.astype(float) if isinstance(kernel, Precomputed) else Gram(kernel, X).dense()
-        _checks.check_diagonal(K.diagonal(), kernel)
+        validation.check_diagonal(K.diagonal(), kernel)
         candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
         q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
 
@@ -291,7 +292,7 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
         return self.best_estimator_
 
     def _rows(self, X):
-        return _checks.check_rows(self, X, _strictest(self._given()))
+        return validation.check_rows(self, X, _strictest(self._given()))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -12,9 +12,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _checks, reduce
+from .._core.registry import stored
+from ..preimage import reduce
+from . import validation
 
 
+@stored("models.Compression")
 @dataclass(frozen=True, eq=False)
 class Compression:
     """What became of a model, against the one that was given: the fitted attribute ``compression_``.
@@ -170,7 +173,7 @@ def check_free(targets):
 def check_definite(targets):
     """Refuse a geometry in which squares are negative: no error would mean anything."""
     mass = max(s.report.negative_mass for s in targets.subspaces)
-    if mass > _checks.NEGLIGIBLE_MASS:
+    if mass > validation.NEGLIGIBLE_MASS:
         raise ValueError(
             f"compress needs a positive semi-definite kernel, and {mass:.1%} of this matrix's spectrum is negative: "
             "errors would not be distances. Use another kernel, or landmarks."

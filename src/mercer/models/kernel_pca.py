@@ -2,16 +2,18 @@
 
 from numbers import Integral
 
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from .. import _checks, eigen, kernels, preimage
-from ..arrays import rows
-from ..landmarks import Landmarks
-from ..rkhs import landmark_subspace, primal, principal_subspace
+from .._core.arrays import rows
+from .._core.registry import KERNELS, PREIMAGES, SOLVERS, register
+from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions
+from ..rkhs import primal, principal_subspace, subspace_of_moments
+from ..rkhs.landmarks import chooses_basis
+from . import validation
 from .base import KernelTransformer
 
 
+@register("kpca")
 class KernelPCA(KernelTransformer):
     """Principal components in the feature space of a kernel.
 
@@ -82,10 +84,10 @@ class KernelPCA(KernelTransformer):
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
-        "kernel": [StrOptions(set(kernels.NAMES)), callable],
+        "kernel": [Named(KERNELS), callable],
         "center": ["boolean"],
-        "solver": [StrOptions({"auto", *eigen.NAMES}), callable],
-        "preimage": [StrOptions({"auto", *preimage.METHODS}), HasMethods("bind")],
+        "solver": [Named(SOLVERS, "auto"), callable],
+        "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
         "indefinite": [StrOptions({"clip", "error"})],
         "random_state": ["random_state"],
     }
@@ -111,15 +113,15 @@ class KernelPCA(KernelTransformer):
 
     def _find(self, kernel, X, gram, weights, rng):
         if isinstance(self.solver, str) and self.solver != "landmarks" and not primal(kernel, X, self.solver):
-            _checks.check_all_components(self.n_components, X.shape[0])
+            validation.check_all_components(self.n_components, X.shape[0])
         subspace = principal_subspace(
             kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
         )
-        _checks.check_indefinite(self.indefinite, subspace.report)
-        _checks.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
+        validation.check_indefinite(self.indefinite, subspace.report)
+        validation.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         return self._cut(subspace)
 
-    @available_if(lambda self: isinstance(eigen.choose(self.solver, 0, 1), Landmarks))
+    @available_if(lambda self: chooses_basis(self.solver))
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to the model, which keeps the landmarks and the kernel of its first rows.
 
@@ -144,11 +146,11 @@ class KernelPCA(KernelTransformer):
         if not hasattr(self, "subspace_") or self.subspace_.moments is None:
             return self.fit(X, sample_weight=sample_weight)
         X = self._rows(X, "partial_fit")
-        weights, counted = _checks.check_weights(sample_weight, X)
+        weights, counted = validation.check_weights(sample_weight, X)
         seen = self.subspace_.moments
         new = seen.basis.moments(rows(X, counted), weights)
         moments = seen.scaled(self.n_rows_ / seen.count) + new
-        subspace = landmark_subspace(moments, self._q, self.center, self.subspace_.report.solver)
+        subspace = subspace_of_moments(moments, self._q, self.center, self.subspace_.report.solver)
         self.subspace_, self.n_rows_ = self._cut(subspace), moments.count
         self.__dict__.pop("_nearest", None)
         return self

@@ -9,28 +9,30 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .. import _checks, kernels, preimage
-from ..eigen import Exact
+from .._core.dask import rowwise
+from .._core.registry import KERNELS, PREIMAGES, register
+from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, Named, StrOptions, reported, with_callbacks
 from ..kernels import Precomputed, as_kernel
-from ..landmarks import Landmarks
-from ..lazy import rowwise
+from ..linalg.solvers.exact import Exact
 from ..preimage import as_preimage
 from ..preimage.batches import batches
+from ..rkhs.basis import Coordinates
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
-from ..rkhs.mixture import Factor, FeatureMixture, posterior
+from ..rkhs.landmarks import Landmarks
+from ..rkhs.mixture import FeatureMixture, posterior
+from . import validation
 from .base import fitted_copy
+from .distinct import Rows
 from .drawing import DrawsClusters
-from .kernelled import Kernelled
-from .progress import CallbackSupportMixin, reported, with_callbacks
-from .rows import Rows
+from .kernel_parameter import Kernelled
 
 WHOLE = 1_000  # rows up to which "auto" factors the whole Gram matrix
 STARTS = {"auto": (by_chance, by_kmeans), "random": (by_chance,), "kmeans": (by_kmeans,)}
 
 
+@register("mixture")
 class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMixin, DensityMixin, BaseEstimator):
     """A mixture of probabilistic kernel PCAs: each cluster is a Gaussian around a principal subspace in feature space.
 
@@ -109,9 +111,9 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 0, None, closed="left"), "array-like", None],
         "noise_variance": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions(set(kernels.NAMES)), callable],
+        "kernel": [Named(KERNELS), callable],
         "solver": [StrOptions({"auto", "exact", "landmarks"}), Exact, Landmarks],
-        "preimage": [StrOptions({"auto", *preimage.METHODS}), HasMethods("bind")],
+        "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
         "init": [StrOptions(set(STARTS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -164,7 +166,7 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
         self : object
             The fitted estimator.
         """
-        with _checks.unchanged_on_error(self), reported(self, X):
+        with validation.unchanged_on_error(self), reported(self, X):
             self._fit(X, sample_weight)
         return self
 
@@ -172,14 +174,14 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
         self._validate_params()
         self.__dict__.pop("compression_", None)
         kernel = as_kernel(self.kernel)
-        X = _checks.check_rows(self, X, kernel, fit=True)
+        X = validation.check_rows(self, X, kernel, fit=True)
         rows, q, rho = Rows.of(kernel, X, sample_weight), self._components(), float(self.noise_variance)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        factor = self._factor(rows, sum(each or 0 for each in q), rng)
-        _checks.check_indefinite("clip", factor.report)
-        starts = self._starts(factor, rows, X.shape[0], rng)
-        best = best_run(starts, partial(em, factor, q=q, rho=rho, w=rows.w), self.tol, self.max_iter)
-        mixture = best.last.mixture(factor)
+        coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
+        validation.check_indefinite("clip", coordinates.report)
+        starts = self._starts(coordinates, rows, X.shape[0], rng)
+        best = best_run(starts, partial(em, coordinates, q=q, rho=rho, w=rows.w), self.tol, self.max_iter)
+        mixture = best.last.mixture(coordinates)
         self.kernel_, self.weights_, self.densities_ = rows.kernel, mixture.weights, list(mixture.densities)
         self.lower_bound_, self.lower_bounds_ = best.bounds[-1], best.bounds
         self.converged_, self.n_iter_ = best.converged, len(best.bounds)
@@ -199,21 +201,21 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
             )
         return q
 
-    def _factor(self, rows, q, rng):
+    def _coordinates(self, rows, q, rng):
         solver = self.solver
         if isinstance(solver, str):
             exact = solver == "exact" or (solver == "auto" and len(rows.w) <= WHOLE)
             solver = Exact() if exact else Landmarks()
-        return Factor.of(rows.kernel, rows.points, solver, gram=rows.gram, q=q, weights=rows.w, rng=rng)
+        return Coordinates.of(rows.kernel, rows.points, solver, gram=rows.gram, q=q, weights=rows.w, rng=rng)
 
-    def _starts(self, factor, rows, n, rng):
+    def _starts(self, coordinates, rows, n, rng):
         """Functions that give the responsibilities to start from."""
         if not isinstance(self.init, str):
             return [partial(rows.merged, self._given(n))]
         k = min(self.n_clusters, len(rows.w))
         kinds = islice(cycle(STARTS[self.init]), self.n_init)
         own = rng.spawn(self.n_init)
-        return [partial(kind, factor, k, rows.w, own_rng) for kind, own_rng in zip(kinds, own, strict=True)]
+        return [partial(kind, coordinates, k, rows.w, own_rng) for kind, own_rng in zip(kinds, own, strict=True)]
 
     def _given(self, n):
         """The responsibilities given as ``init``, summing to 1."""
@@ -265,10 +267,10 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
     def _logs(self, X):
         """log mᵢ − ½L̂ᵢ of each row and cluster, and the rows."""
         check_is_fitted(self)
-        X = _checks.check_rows(self, X, self.kernel_)
+        X = validation.check_rows(self, X, self.kernel_)
         logs = self._mixture.logs(X)
         if not np.all(np.isfinite(logs)):
-            _checks.check_diagonal(self.kernel_.diag(X), self.kernel_)
+            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return logs, X
 
     @rowwise

@@ -6,22 +6,24 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .. import _checks, eigen, kernels, preimage
-from ..arrays import cast, count, elsewhere, library, namespace, placed, stacked
-from ..lazy import rowwise
+from .._core.arrays import asarray_like, cast, is_foreign, library, namespace
+from .._core.dask import rowwise
+from .._core.registry import KERNELS, PREIMAGES, SOLVERS, register
+from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions
+from .._core.tiles import row_tiles
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, FeatureGaussian, noise_variance, primal, principal_subspace
-from ..tiles import row_tiles
+from . import validation
 from .base import KernelTransformer
 
 SHARE = 0.95  # of the variance: what the components hold where nobody says how many
 FLAT = 1.05  # times the noise: a component with no more variance than this is an arbitrary one
 
 
+@register("probabilistic")
 class ProbabilisticKernelPCA(KernelTransformer):
     """A Gaussian in the feature space of a kernel, N(φ̄, WWᵀ + ρI), with q latent variables.
 
@@ -104,10 +106,10 @@ class ProbabilisticKernelPCA(KernelTransformer):
             None,
         ],
         "noise_variance": [StrOptions({"mle", "mle-rank"}), Interval(Real, 0, None, closed="left")],
-        "kernel": [StrOptions(set(kernels.NAMES)), callable],
+        "kernel": [Named(KERNELS), callable],
         "center": ["boolean"],
-        "solver": [StrOptions({"auto", "em", *eigen.NAMES}), callable],
-        "preimage": [StrOptions({"auto", *preimage.METHODS}), HasMethods("bind")],
+        "solver": [Named(SOLVERS, "auto", "em"), callable],
+        "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -139,7 +141,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
     def _find(self, kernel, X, gram, weights, rng):
         self._check_size(kernel, X)
         solver, q = self._resolved_solver(), None if self._needs_all else self.n_components
-        if isinstance(solver, EM) and elsewhere(X):
+        if isinstance(solver, EM) and is_foreign(X):
             raise ValueError(
                 f"solver='em' works on NumPy arrays, and these rows are of {library(X)}. Use another solver, which "
                 "finds the same components in less time, or give the rows as a NumPy array."
@@ -147,8 +149,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
         subspace = principal_subspace(
             kernel, X, q, gram=gram, weights=weights, center=self.center, solver=solver, rng=rng
         )
-        _checks.check_indefinite("clip", subspace.report)
-        _checks.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
+        validation.check_indefinite("clip", subspace.report)
+        validation.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         self._tell_iterations(solver, subspace)
         q = self._wanted(subspace)
         self.noise_variance_ = self._noise(subspace, q)
@@ -166,12 +168,12 @@ class ProbabilisticKernelPCA(KernelTransformer):
         meant = not isinstance(self.solver, str) or self.solver == "landmarks"
         if meant or not self._needs_all or primal(kernel, X, self.solver):
             return
-        if isinstance(self.n_components, Integral) and X.shape[0] > _checks.ALL_COMPONENTS:
+        if isinstance(self.n_components, Integral) and X.shape[0] > validation.ALL_COMPONENTS:
             raise ValueError(
                 f"noise_variance='mle-rank' needs all eigenvalues of a {X.shape[0]} × {X.shape[0]} matrix. Use 'mle' "
                 "or a number, or solver=Exact() (mercer.eigen) if this is meant."
             )
-        _checks.check_all_components(self.n_components, X.shape[0])
+        validation.check_all_components(self.n_components, X.shape[0])
 
     def _resolved_solver(self):
         """The solver, with its own settings where it is Zhou's."""
@@ -211,7 +213,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         if isinstance(self.n_components, Integral):
             return min(self.n_components, subspace.variances.shape[0])
         if self.n_components is None and not isinstance(self.noise_variance, str):
-            return count(subspace.variances > self.noise_variance)
+            return int(namespace(subspace.variances).count_nonzero(subspace.variances > self.noise_variance))
         return subspace.holding(SHARE if self.n_components is None else self.n_components)
 
     def _noise(self, subspace, q):
@@ -222,7 +224,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
 
     def _warn_of_noise(self, lam, rho):
         """Warn of noise that is all or nothing, of components within it, and of those that hardly rise above it."""
-        q, above = lam.shape[0], count(lam > rho)
+        q, above = lam.shape[0], int(namespace(lam).count_nonzero(lam > rho))
         if rho == 0 and self.noise_variance != 0:
             message = (
                 "The components hold all variance: the noise variance is 0, and densities are their limits. Use fewer "
@@ -391,7 +393,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         H, rng = self._prior(n_samples)
         xp = namespace(x)
         mean = self.transform(xp.reshape(x, (1, -1)))
-        spread = placed(H, mean) * xp.sqrt(self.posterior_variance_)
+        spread = asarray_like(H, mean) * xp.sqrt(self.posterior_variance_)
         return self.inverse_transform(cast(mean + spread, mean.dtype))
 
     @available_if(lambda self: self.kernel_.n_features(self.n_features_in_) is not None)
@@ -411,8 +413,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
 
     def _latent(self, H):
         check_is_fitted(self)
-        H = check_array(H, dtype=_checks.dtypes(H), input_name="H", ensure_min_features=0)
-        _checks.check_home(self, "features", H, self.subspace_.axes.B)
+        H = check_array(H, dtype=validation.dtypes(H), input_name="H", ensure_min_features=0)
+        validation.check_home(self, "features", H, self.subspace_.axes.B)
         if H.shape[1] != self.n_components_:
             raise ValueError(f"H has {H.shape[1]} columns, and this model has {self.n_components_} latent variables.")
         return H
@@ -432,7 +434,9 @@ class ProbabilisticKernelPCA(KernelTransformer):
         """Pre-images of draws from φ | h, some rows at a time."""
         nearest, density = self._preimages(), self._kept_density()
         tiles = row_tiles(H.shape[0], ALIVE * self.subspace_.Z.shape[0])
-        return stacked([nearest(density.sample_given(H[rows, :], rng)).X for rows in tiles])
+        return namespace(self.subspace_.axes.B).concat(
+            [nearest(density.sample_given(H[rows, :], rng)).X for rows in tiles]
+        )
 
     def _kept_density(self):
         """The density, kept for the next samples: its basis of the noise takes time to make."""

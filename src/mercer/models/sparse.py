@@ -6,16 +6,16 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import _num_samples
 
-from .. import _checks, kernels, preimage
-from ..gram import Dense, Gram
+from .._core.dask import is_lazy, take
+from .._core.registry import KERNELS, PREIMAGES, register
+from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions, num_samples
 from ..kernels import Precomputed, as_kernel
-from ..lazy import is_lazy, take
-from ..likelihood import Likelihood, choose_candidates, row_numbers
+from ..linalg.operators import Dense, Gram
 from ..rkhs import principal_subspace
-from ..weights import SOLVERS, check_noise, fit_number, fit_weights
+from ..rkhs.sparse.likelihood import Likelihood, choose_candidates, row_numbers
+from ..rkhs.sparse.weights import ALGORITHMS, check_noise, fit_number, fit_weights
+from . import validation
 from .base import KernelTransformer
 
 DEFAULT_NOISE = 0.05  # of the largest noise variance that leaves an anchor
@@ -23,6 +23,7 @@ ALL_ROWS = 3_000  # up to which every row is a candidate
 SOME_ROWS = 1_000  # candidates among more rows
 
 
+@register("sparse")
 class SparseKernelPCA(KernelTransformer):
     """Kernel principal components on few rows, which maximum likelihood chooses (Tipping 2001).
 
@@ -126,10 +127,10 @@ class SparseKernelPCA(KernelTransformer):
         ],
         "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
         "n_anchors": [Interval(Integral, 1, None, closed="left"), None],
-        "kernel": [StrOptions(set(kernels.NAMES)), callable],
-        "solver": [StrOptions(set(SOLVERS))],
+        "kernel": [Named(KERNELS), callable],
+        "solver": [StrOptions(set(ALGORITHMS))],
         "candidates": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "preimage": [StrOptions({"auto", *preimage.METHODS}), HasMethods("bind")],
+        "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -161,10 +162,10 @@ class SparseKernelPCA(KernelTransformer):
         self.random_state = random_state
 
     def _fit(self, X, sample_weight):
-        n = _num_samples(X)
+        n = num_samples(X)
         counted = None  # all rows
         if sample_weight is not None and not is_lazy(X):
-            counted = _checks.check_weights(sample_weight, X)[1]
+            counted = validation.check_weights(sample_weight, X)[1]
         self._given = n, counted  # a row of weight 0 is none to the model, and has its number to the caller
         super()._fit(X, sample_weight)
         del self._given
@@ -196,7 +197,7 @@ class SparseKernelPCA(KernelTransformer):
         B = subspace.axes.B.astype(float)
         turn = np.diag(data.signs(active, B, X)).astype(subspace.axes.B.dtype)
         self._along = data.variances(active, B)
-        _checks.warn_of_spectrum(self._along, data.trace, X.shape[0])
+        validation.warn_of_spectrum(self._along, data.trace, X.shape[0])
         return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=data.trace))
 
     def _check_asked(self):
@@ -280,7 +281,7 @@ def _warn_of_fewer(found, asked):
 
 
 def _warn_of_negative_mass(mass):
-    if mass > _checks.NEGLIGIBLE_MASS:
+    if mass > validation.NEGLIGIBLE_MASS:
         warnings.warn(
             f"The kernel matrix is indefinite: negative eigenvalues hold {mass:.1%} of the mass of its spectrum. They "
             "are left out.",

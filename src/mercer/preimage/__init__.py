@@ -1,6 +1,6 @@
 """Ways back from feature space: a point whose image is near a given vector."""
 
-from .base import PreimageResult, as_preimage, squared_error
+from .base import PreimageResult, as_preimage, bind_preimage, squared_error
 from .batches import in_batches
 from .compensated import Compensated, projection
 from .distances import Distances
@@ -10,14 +10,6 @@ from .learned import Learned
 from .linear import ClosedForm
 from .smoother import Smoother
 from .walks import LatentGrid, grid, line, walk
-
-METHODS = {
-    "fixed_point": FixedPoint,
-    "gradient": Gradient,
-    "distances": Distances,
-    "smoother": Smoother,
-    "learned": Learned,
-}
 
 __all__ = [
     "ClosedForm",
@@ -30,6 +22,7 @@ __all__ = [
     "PreimageResult",
     "Smoother",
     "as_preimage",
+    "bind_preimage",
     "grid",
     "in_batches",
     "line",

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Array, asarray_like, cast, double, hstack, is_foreign, largest, library, namespace
+from .._core.arrays import rows as rows_of
+from .._core.registry import PREIMAGES
 from ..kernels import Kernel, Linear, Precomputed, Radial
 from ..rkhs import Expansion
 
@@ -36,26 +39,26 @@ class PreimageResult:
     ((3, 2), (3,))
     """
 
-    X: np.ndarray
-    n_iter: np.ndarray
+    X: Array
+    n_iter: Array
     fallback: np.ndarray
-    measure: Callable[[], np.ndarray]
+    measure: Callable[[], Array]
 
     @cached_property
-    def error(self):
+    def error(self) -> Array:
         """‖φ(x) − f‖² for each point and its vector: (p,)."""
         return self.measure()
 
 
-def squared_error(X, target):
-    """‖φ(x_j) − f_j‖²."""
-    return np.maximum(distances(target, X) + target.sqnorms(), 0)
+def squared_error(X: Array, target: Expansion) -> Array:
+    """Return ‖φ(x_j) − f_j‖²."""
+    return namespace(X).clip(distances(target, X) + target.sqnorms(), 0, None)
 
 
-def found(X, target, n_iter=None, fallback=None):
-    """The result of a method, which did not iterate unless it says so."""
-    n_iter = np.zeros(len(X), int) if n_iter is None else n_iter
-    fallback = np.full(len(X), "", dtype=object) if fallback is None else fallback
+def found(X: Array, target: Expansion, n_iter: Array = None, fallback: Any = None) -> PreimageResult:
+    """Return the result of a method, which did not iterate unless it says so."""
+    n_iter = asarray_like(np.zeros(X.shape[0], int), X) if n_iter is None else n_iter
+    fallback = np.full(X.shape[0], "", dtype=object) if fallback is None else fallback
     return PreimageResult(X, n_iter, fallback, lambda: squared_error(X, target))
 
 
@@ -68,34 +71,35 @@ class Anchors:
     def __init__(self, subspace, rows=None):
         self.kernel, self.Z = subspace.kernel, subspace.Z
         self.rows = _rows(subspace, rows)
-        self.basis = np.hstack([subspace.axes.B, subspace.mean.B]).astype(float)
+        self.basis = double(hstack(subspace.axes.B, subspace.mean.B))
         self.at_anchors = Expansion(self.kernel, self.Z, self.basis)(self.Z)
 
     @cached_property
     def inverse(self):
         """From coefficients to coordinates: the pseudo-inverse of the basis."""
-        return np.linalg.pinv(self.basis)
+        return namespace(self.basis).linalg.pinv(self.basis)
 
     def values(self, target):
         """f_j(zᵢ): (p, m)."""
-        M = self.inverse @ target.B
-        outside = self.basis @ M
-        outside -= target.B
-        if np.abs(outside, out=outside).max(initial=0.0) <= IN_SPAN * np.abs(target.B).max(initial=0.0):
-            return M.T @ self.at_anchors.T
-        return target(self.Z).T
+        B = double(target.B)
+        M = self.inverse @ B
+        if largest(abs(self.basis @ M - B)) <= IN_SPAN * largest(abs(B)):
+            return M.T @ double(self.at_anchors).T
+        return double(target(self.Z)).T
 
     def nearest(self, target):
         """For each vector the number of the anchor whose image is nearest: argmin k(z, z) − 2f(z)."""
-        return np.argmin(self.kernel.diag(self.Z) - 2 * self.values(target), axis=1)
+        values = self.values(target)
+        return namespace(values).argmin(double(self.kernel.diag(self.Z)) - 2 * values, axis=1)
 
 
 def _rows(subspace, rows):
-    """The anchors as points to return to."""
+    """Return the anchors as points to return to."""
+    numbered = namespace(subspace.Z).isdtype(subspace.Z.dtype, "integral")
     if rows is not None:
-        rows = np.asarray(rows)
-        return rows[subspace.Z[:, 0]] if np.issubdtype(subspace.Z.dtype, np.integer) else rows
-    if np.issubdtype(subspace.Z.dtype, np.integer):
+        rows = asarray_like(rows, subspace.Z)
+        return rows[subspace.Z[:, 0]] if numbered else rows
+    if numbered:
         raise ValueError(
             "A precomputed kernel has no rows to return to. Use preimage=Smoother(rows=X) or Learned(rows=X) of "
             "mercer.preimage, with the rows behind the matrix."
@@ -116,17 +120,17 @@ def check_radial(method, kernel):
 
 def start(anchors, target, near):
     """Where to begin: at the anchor whose image is nearest, or at ``near`` where that is nearer still."""
-    X = anchors.rows[anchors.nearest(target)].astype(target.B.dtype)
+    X = cast(rows_of(anchors.rows, anchors.nearest(target)), target.B.dtype)
     if near is None:
         return X
-    near = np.asarray(near, X.dtype)
+    near = asarray_like(near, X, X.dtype)
     better = distances(target, near) < distances(target, X)
-    return np.where(better[:, None], near, X)
+    return namespace(X).where(better[:, None], near, X)
 
 
 def distances(target, X):
     """k(x, x) − 2f(x): the squared distance to each vector, but for its own square."""
-    return np.asarray(target.kernel.diag(X), float) - 2 * target.at(X)
+    return double(target.kernel.diag(X)) - 2 * target.at(X)
 
 
 def as_preimage(preimage, kernel: Kernel) -> Any:
@@ -158,16 +162,36 @@ def as_preimage(preimage, kernel: Kernel) -> Any:
     >>> [type(as_preimage("auto", kernel)).__name__ for kernel in (RBF(1.0), Linear(), Polynomial(3))]
     ['FixedPoint', 'ClosedForm', 'Gradient']
     """
-    from . import METHODS, ClosedForm, FixedPoint, Gradient, Smoother
+    from . import ClosedForm, FixedPoint, Gradient, Smoother
 
     if not isinstance(preimage, str):
         return preimage
-    if preimage in METHODS:
-        return METHODS[preimage]()
     if preimage != "auto":
-        raise ValueError(f"{preimage!r} is no pre-image method. Give 'auto', {', '.join(map(repr, METHODS))}, or one.")
+        if preimage in PREIMAGES:
+            return PREIMAGES[preimage]()
+        raise ValueError(
+            f"Unknown pre-image method {preimage!r}. Give 'auto', one of {PREIMAGES.quoted()}, or an instance."
+        )
     if isinstance(kernel, Linear):
         return ClosedForm()
     if isinstance(kernel, Radial):
         return FixedPoint()
     return Gradient() if kernel.differentiable and not isinstance(kernel, Precomputed) else Smoother()
+
+
+def bind_preimage(preimage: Any, subspace: Any) -> Any:
+    """Return the function from vectors to points of a method, or of the name of one, for a subspace.
+
+    For arrays of other libraries than NumPy, ``"auto"`` takes the smoother where it would take the gradient.
+    """
+    from . import Smoother
+
+    method = as_preimage(preimage, subspace.kernel)
+    if is_foreign(subspace.Z) and not getattr(method, "portable", False):
+        if preimage != "auto":
+            raise ValueError(
+                f"{method!r} works on NumPy arrays, and this model was fitted on those of {library(subspace.Z)}. Use "
+                "preimage='fixed_point' or 'smoother', or fit on NumPy arrays."
+            )
+        method = Smoother()
+    return method.bind(subspace)

@@ -1,8 +1,12 @@
 """Pre-images of many vectors, some at a time: what is alive at once fits the memory budget."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from ..tiles import LANES, budget_entries, in_threads, slices
+from .._core.arrays import Array, is_foreign, namespace
+from .._core.tiles import LANES, budget_entries, device_tiles, in_threads, slices
 from .base import PreimageResult, squared_error
 
 ALIVE = 4  # arrays of the size (points, anchors) that a method has at once, beside the temporaries of a kernel
@@ -12,30 +16,36 @@ FEW = 32  # points: a batch is not made smaller for the sake of more threads
 PASS = "pre-images"
 
 
-def in_batches(nearest, lift, Y, near, shape):
-    """Return the pre-images of the vectors ``lift(y)``, on anchors of that shape, for each row y: one PreimageResult.
+def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, shape: tuple) -> PreimageResult:
+    """Return the pre-images of the vectors ``lift(y)``, on anchors of that shape, for each row y.
 
-    Batches share the threads, and the pass can be watched (:func:`mercer.tiles.watched`).
+    Batches share the threads, and the pass can be watched (``watched`` of the tiles).
     """
-    rows = batches(len(Y), *shape)
-    parts: list = [None] * len(rows)
+    foreign = is_foreign(Y)
+    tiles = device_tiles(Y.shape[0], ALIVE * shape[0]) if foreign else batches(Y.shape[0], *shape)
+    parts: list = [None] * len(tiles)
 
-    def work(lane):
+    def work(lane: Any) -> None:
         for i in lane:
-            found = nearest(lift(Y[rows[i]]), None if near is None else near[rows[i]])
+            found = nearest(lift(Y[tiles[i], :]), None if near is None else near[tiles[i], :])
             parts[i] = found.X, found.n_iter, found.fallback  # not the vectors, which the result holds on to
 
-    in_threads(work, range(len(rows)), PASS)
-    X, n_iter, fallback = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if foreign:  # a device is its own parallelism
+        work(range(len(tiles)))
+    else:
+        in_threads(work, range(len(tiles)), PASS)
+    xp = namespace(Y)
+    X, n_iter, fallback = zip(*parts, strict=True)
+    X = xp.concat(X)
 
-    def errors():
+    def errors() -> Array:
         """Lifted again where the error is asked for: the vectors of all rows would take more room than all else."""
-        return np.concatenate([squared_error(X[i], lift(Y[i])) for i in rows])
+        return xp.concat([squared_error(X[i, :], lift(Y[i, :])) for i in tiles])
 
-    return PreimageResult(X, n_iter, fallback, errors)
+    return PreimageResult(X, xp.concat(n_iter), np.concatenate(fallback), errors)
 
 
-def batches(n, m, d=0):
-    """Slices of n points over m anchors of d columns that fit the budget, enough of them for the threads."""
+def batches(n: int, m: int, d: int = 0) -> list[slice]:
+    """Return slices of n points over m anchors of d columns that fit the budget, enough of them for the threads."""
     fitting = int(min(BATCH_ENTRIES, budget_entries()) // (ALIVE * max(m, 1) + ROWS_ALIVE * d))
     return slices(n, max(1, min(fitting, max(FEW, -(-n // LANES)))))

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from .._core.registry import stored
+from .._core.tiles import map_rows
 from ..kernels import Radial, sqdist
-from ..tiles import map_rows
 from .base import PreimageResult, as_preimage
 
 SAMPLE = 1000  # anchors whose nearest neighbours tell the usual distance: their median is known to a few per cent
 
 
+@stored("preimage.Compensated")
 @dataclass(frozen=True)
 class Compensated:
     """Another method, for noisy rows: ``denoise`` lowers their squared distances by what noise added to them.

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.registry import register
 from .base import Anchors, check_radial, found
 
 FAR = 1e4  # times the largest squared distance of an anchor from their mean: nothing is told to lie beyond
 FLAT = 1e-9  # of the largest: directions of the neighbours below this hold nothing (repeated rows)
 
 
+@register("distances")
 @dataclass(frozen=True)
 class Distances:
     """The point whose distances to ``neighbours`` anchors fit best those that the kernel tells.

@@ -1,16 +1,22 @@
 """Pre-images by Mika's fixed point, for all points at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .base import Anchors, check_radial, distances, found, start
+from .._core.arrays import Array, asarray_like, cast, namespace, row_numbers, rows, with_rows
+from .._core.registry import register
+from ..rkhs import Expansion
+from .base import Anchors, PreimageResult, check_radial, distances, found, start
 from .smoother import smooth
 
 CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
 HALVINGS = 5
 
 
+@register("fixed_point")
 @dataclass(frozen=True)
 class FixedPoint:
     """x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), tᵢ = ‖x − zᵢ‖² (Mika et al. 1999), for radial kernels.
@@ -33,6 +39,7 @@ class FixedPoint:
     tol: float = 1e-6
     neighbours: int = 10
     exact = True
+    portable = True
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
@@ -40,50 +47,62 @@ class FixedPoint:
         anchors = Anchors(subspace)
         both = subspace.kernel.with_slope(anchors.rows)
 
-        def nearest(target, near=None):
+        def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
             X, n_iter = self._climb(both, anchors.rows, target.B.T, start(anchors, target, near))
-            mean = smooth(anchors.values(target), anchors.rows, self.neighbours).astype(X.dtype)
+            xp, mean = namespace(X), cast(smooth(anchors.values(target), anchors.rows, self.neighbours), X.dtype)
             worse = distances(target, mean) < distances(target, X)
-            fallback = np.where(worse, "smoother", "").astype(object)
-            return found(np.where(worse[:, None], mean, X), target, n_iter, fallback)
+            fallback = np.full(X.shape[0], "", dtype=object)
+            fallback[row_numbers(xp.nonzero(worse)[0])] = "smoother"
+            return found(xp.where(worse[:, None], mean, X), target, n_iter, fallback)
 
         return nearest
 
-    def _climb(self, both, Z, G, X):
+    def _climb(self, both: Callable, Z: Array, G: Array, X: Array) -> tuple[Array, Array]:
         """Raise f(x) = Σ gᵢκ(tᵢ) of every row from where it is; rows that have settled are left alone."""
-        X, n_iter, rows = X.copy(), np.zeros(len(X), int), np.arange(len(X))
-        spread = float(np.mean(Z.var(axis=0))) or 1.0
+        xp, every = namespace(X), np.arange(X.shape[0])
+        n_iter, spread = np.zeros(X.shape[0], int), float(xp.mean(xp.var(Z, axis=0))) or 1.0
         f, C = _weights(both, G, X)
+        going, moving = every, X  # the numbers of the rows that still move, and where they are
         for _ in range(self.max_iter):
-            total = C.sum(axis=1, keepdims=True)
-            sound = np.abs(total[:, 0]) > CANCELLED * np.abs(C).sum(axis=1)
-            rows, f, C, total = rows[sound], f[sound], C[sound], total[sound]
-            if len(rows) == 0:
+            total = xp.sum(C, axis=1)
+            sound = abs(total) > CANCELLED * xp.sum(abs(C), axis=1)
+            going, moving, f, C, total = _only(sound, going, moving, f, C, total)
+            if len(going) == 0:
                 break
-            n_iter[rows] += 1
-            moved, f_new, C_new = _step(both, G[rows], X[rows], C @ Z / total, f)
-            going = np.mean((moved - X[rows]) ** 2, axis=1) > self.tol**2 * spread
-            X[rows] = moved
-            rows, f, C = rows[going], f_new[going], C_new[going]
-        return X, n_iter
+            n_iter[going] += 1
+            moved, f, C = _step(both, rows(G, going), moving, C @ Z / total[:, None], f)
+            settling = xp.mean((moved - moving) ** 2, axis=1) > self.tol**2 * spread
+            X = with_rows(X, going, moved)
+            going, moving, f, C = _only(settling, going, moved, f, C)
+        return X, asarray_like(n_iter, X)
 
 
-def _step(both, G, X, goal, f):
+def _only(mask: Array, going: np.ndarray, *arrays: Array) -> tuple[Any, ...]:
+    """Return the row numbers, and the rows of the arrays, where the mask is true."""
+    index = row_numbers(namespace(mask).nonzero(mask)[0])
+    if len(index) == len(going):
+        return going, *arrays
+    return going[index], *(rows(array, index) for array in arrays)
+
+
+def _step(both: Callable, G: Array, X: Array, goal: Array, f: Array) -> tuple[Array, Array, Array]:
     """Go to the goal, or half as far, until f is not lower than before; stay where no step helps."""
-    moved = goal.copy()
+    moved = goal
     f_new, C = _weights(both, G, moved)
     for halving in range(HALVINGS + 1):
-        worse = np.flatnonzero(f_new < f)
+        worse = row_numbers(namespace(f).nonzero(f_new < f)[0])
         if len(worse) == 0:
             break
-        moved[worse] = X[worse] if halving == HALVINGS else (moved[worse] + X[worse]) / 2
-        f_new[worse], C[worse] = _weights(both, G[worse], moved[worse])
+        back = rows(X, worse) if halving == HALVINGS else (rows(moved, worse) + rows(X, worse)) / 2
+        f_back, C_back = _weights(both, rows(G, worse), back)
+        moved, f_new, C = with_rows(moved, worse, back), with_rows(f_new, worse, f_back), with_rows(C, worse, C_back)
     return moved, f_new, C
 
 
-def _weights(both, G, X):
-    """f(x) and the weights gᵢκ′(tᵢ) of the anchors."""
+def _weights(both: Callable, G: Array, X: Array) -> tuple[Array, Array]:
+    """Return f(x) and the weights gᵢκ′(tᵢ) of the anchors."""
+    xp = namespace(X)
     k, slope = both(X)
     k *= G
     slope *= G
-    return k.sum(axis=1, dtype=float), slope
+    return xp.sum(k, axis=1, dtype=xp.float64), slope

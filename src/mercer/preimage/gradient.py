@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from .._core.registry import register
 from ..kernels import Radial
 from .base import Anchors, found, start
 from .descent import descend
 
 
+@register("gradient")
 @dataclass(frozen=True)
 class Gradient:
     """Minimise k(x, x) − 2f(x) by L-BFGS, from the nearest anchor, within ``bounds`` = (lowest, highest) if given.

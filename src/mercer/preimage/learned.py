@@ -5,11 +5,13 @@ from typing import Any
 
 import scipy.linalg
 
+from .._core.registry import register
 from ..kernels import RBF, Kernel
 from ..rkhs import Expansion
 from .base import Anchors, found
 
 
+@register("learned")
 @dataclass(frozen=True)
 class Learned:
     """Kernel ridge regression of the anchors on their coordinates, solved once: x̂(y) = Σ cᵢ k(y, yᵢ), (K + αI)c = X.

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from .._core.arrays import cast, double
+from .._core.registry import stored
 from ..kernels import Linear
 from .base import found
 
 
+@stored("preimage.ClosedForm")
 @dataclass(frozen=True)
 class ClosedForm:
     """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel about o.
@@ -21,6 +24,7 @@ class ClosedForm:
     """
 
     exact = True
+    portable = True
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
@@ -30,5 +34,5 @@ class ClosedForm:
                 f"ClosedForm is for the linear kernel, and this model has {kernel!r}. Use preimage='auto'."
             )
         origin = 0.0 if kernel.origin is None else kernel.origin
-        rows = (Z.toarray() if hasattr(Z, "toarray") else Z) - origin
-        return lambda target, near=None: found((target.B.T @ rows + origin).astype(target.B.dtype), target)
+        points = double(Z.toarray() if hasattr(Z, "toarray") else Z) - origin
+        return lambda target, near=None: found(cast(double(target.B).T @ points + origin, target.B.dtype), target)

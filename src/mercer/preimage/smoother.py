@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from .._core.arrays import Array, cast, double, largest_places, namespace
+from .._core.arrays import rows as rows_of
+from .._core.registry import register
 from .base import Anchors, found
 
 
+@register("smoother")
 @dataclass(frozen=True)
 class Smoother:
     """x = Σ wᵢzᵢ / Σ wᵢ over the anchors of largest wᵢ = max(f(zᵢ), 0).
@@ -28,6 +30,7 @@ class Smoother:
 
     neighbours: int = 10
     rows: Any = None
+    portable = True
 
     def bind(self, subspace):
         """Return the function from vectors to points."""
@@ -35,16 +38,19 @@ class Smoother:
 
         def nearest(target, near=None):
             X = smooth(anchors.values(target), anchors.rows, self.neighbours)
-            return found(X.astype(target.B.dtype), target)
+            return found(cast(X, target.B.dtype), target)
 
         return nearest
 
 
-def smooth(values, rows, neighbours):
-    """The mean of the rows of largest values, weighted by them; the row of the largest where none is positive."""
-    k = min(neighbours, len(rows))
-    index = np.argpartition(values, -k, axis=1)[:, -k:]
-    w = np.maximum(np.take_along_axis(values, index, axis=1), 0)
-    best = np.argmax(np.take_along_axis(values, index, axis=1), axis=1)
-    w[np.arange(len(w)), best] += w.sum(axis=1) == 0
-    return np.einsum("pk,pkd->pd", w / w.sum(axis=1, keepdims=True), rows[index])
+def smooth(values: Array, points: Array, neighbours: int) -> Array:
+    """Return the mean of the points of largest values, weighted by them; the best point where no value is positive."""
+    xp, k = namespace(values), min(neighbours, points.shape[0])
+    index = largest_places(values, k)
+    chosen = xp.take_along_axis(values, index, axis=1)
+    w = xp.clip(chosen, 0, None)
+    none = xp.sum(w, axis=1, keepdims=True) == 0
+    w = xp.where(none, xp.astype(chosen == xp.max(chosen, axis=1, keepdims=True), w.dtype), w)
+    w = w / xp.sum(w, axis=1, keepdims=True)
+    near = xp.reshape(rows_of(double(points), xp.reshape(index, (-1,))), (*index.shape, points.shape[1]))
+    return xp.matmul(w[:, None, :], near)[:, 0, :]

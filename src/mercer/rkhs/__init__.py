@@ -1,19 +1,21 @@
 """Vectors, subspaces and densities in the feature space of a kernel."""
 
+from .basis import Basis
 from .expansion import Expansion
 from .gaussian import FeatureGaussian, noise_variance
 from .loadings import EM
 from .primal import Primal, primal
-from .subspace import Subspace, landmark_subspace, principal_subspace
+from .subspace import Subspace, principal_subspace, subspace_of_moments
 
 __all__ = [
     "EM",
+    "Basis",
     "Expansion",
     "FeatureGaussian",
     "Primal",
     "Subspace",
-    "landmark_subspace",
     "noise_variance",
     "primal",
     "principal_subspace",
+    "subspace_of_moments",
 ]

@@ -6,8 +6,9 @@ from itertools import islice
 
 import numpy as np
 
-from ..tiles import followed, single_blas
-from .mixture import Component, FeatureMixture, posterior
+from .._core.blas import single_blas
+from .._core.tiles import followed
+from .mixture import Component, FeatureMixture, component, component_energies, density, posterior
 
 EMPTY = 1e-10  # of all rows: a component of less weight has lost its rows
 LLOYD = 100  # rounds of k-means, which only has to give a start
@@ -28,12 +29,12 @@ class Step:
     bound: float
     filled: bool
 
-    def mixture(self, factor):
+    def mixture(self, coordinates):
         """The mixture that takes new rows."""
-        return FeatureMixture(self.weights, tuple(factor.density(c) for c in self.components))
+        return FeatureMixture(self.weights, tuple(density(coordinates, c) for c in self.components))
 
 
-def em(factor, R, q, rho, w):
+def em(coordinates, R, q, rho, w):
     """Yield the steps of EM from responsibilities R, for ever (Zhou eq. 17–20).
 
     ``q`` has a number of axes for each component, ``w`` a weight for each row, summing to 1. A component that loses all
@@ -47,8 +48,8 @@ def em(factor, R, q, rho, w):
         R, m, lives = R[:, alive], m[alive], lives[alive]
         q = [each for each, lives_on in zip(q, alive, strict=True) if lives_on]
         weights = m / m.sum()
-        components = [factor.component(w * r / (w @ r), each, rho) for r, each in zip(R.T, q, strict=True)]
-        R, log_p = posterior(np.log(weights) - factor.energies(components) / 2)
+        components = [component(coordinates, w * r / (w @ r), each, rho) for r, each in zip(R.T, q, strict=True)]
+        R, log_p = posterior(np.log(weights) - component_energies(coordinates, components) / 2)
         yield Step(weights, components, R, log_p, float(w @ log_p), filled)
         R, lives, filled = _refilled(R, log_p, w, lives)
 
@@ -94,14 +95,14 @@ def best_run(starts: list[Callable], steps, tol, max_iter):
         return max(runs, key=lambda run: run.bounds[-1])
 
 
-def by_chance(factor, k, w, rng):
+def by_chance(coordinates, k, w, rng):
     """Responsibilities drawn evenly from all there are: (n, k)."""
     return rng.dirichlet(np.ones(k), len(w))
 
 
-def by_kmeans(factor, k, w, rng):
+def by_kmeans(coordinates, k, w, rng):
     """Responsibilities 0 and 1 by k-means in feature space, whose first centres are drawn far apart: (n, k)."""
-    F = factor.F
+    F = coordinates.F
     centres = F[_seeds(F, k, w, rng)]
     labels = None
     for _ in range(LLOYD):

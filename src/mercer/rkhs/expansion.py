@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import columns, namespace, rows
+from .._core.arrays import Array, columns, namespace, rows
+from .._core.registry import stored
+from .._core.tiles import map_rows
 from ..kernels import Kernel
-from ..tiles import map_rows
 
 
+@stored("rkhs.Expansion")
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """p vectors f_j = Σᵢ B[i, j] φ(zᵢ); ``squares`` = ‖f_j‖² where they are known.
@@ -29,38 +31,38 @@ class Expansion:
     B: Any
     squares: Any = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.B.shape[1]
 
-    def __call__(self, X):
-        """⟨φ(x), f_j⟩ for each row x of X: (n, p)."""
+    def __call__(self, X: Any) -> Array:
+        """Return ⟨φ(x), f_j⟩ for each row x of X: (n, p)."""
         k_B, width = self.kernel.product(self.Z, self.B)
         return map_rows(k_B, X, width=width)
 
-    def at(self, X):
-        """⟨φ(x_j), f_j⟩ for the j-th row and the j-th vector: (p,)."""
+    def at(self, X: Any) -> Array:
+        """Return ⟨φ(x_j), f_j⟩ for the j-th row and the j-th vector: (p,)."""
         k = self.kernel.onto(self.Z)
         xp = namespace(self.B)
         tile = lambda x, b: xp.sum(k(x) * b, axis=1, dtype=xp.float64)  # noqa: E731
         return map_rows(tile, X, self.B.T, width=2 * self.Z.shape[0])
 
-    def inner(self, other):
-        """⟨f_i, g_j⟩: (p, p′)."""
+    def inner(self, other: "Expansion") -> Array:
+        """Return ⟨f_i, g_j⟩: (p, p′)."""
         return self.B.T @ other(self.Z)
 
-    def sqnorms(self):
-        """‖f_j‖²: (p,)."""
+    def sqnorms(self) -> Array:
+        """Return ‖f_j‖²: (p,)."""
         return namespace(self.B).sum(self.B * self(self.Z), axis=0) if self.squares is None else self.squares
 
-    def __matmul__(self, M):
-        """The vectors Σ_j f_j M[j, ·]."""
+    def __matmul__(self, M: Array) -> "Expansion":
+        """Return the vectors Σ_j f_j M[j, ·]."""
         return replace(self, B=self.B @ M, squares=None)
 
-    def __add__(self, other):
-        """Sums of vectors on the same points; a single vector is added to each."""
+    def __add__(self, other: "Expansion") -> "Expansion":
+        """Return sums of vectors on the same points; a single vector is added to each."""
         return replace(self, B=self.B + other.B, squares=None)
 
-    def __getitem__(self, j):
-        """Some of the vectors."""
+    def __getitem__(self, j: Any) -> "Expansion":
+        """Return some of the vectors."""
         j = np.atleast_1d(np.arange(len(self))[j])
         return replace(self, B=columns(self.B, j), squares=None if self.squares is None else rows(self.squares, j))

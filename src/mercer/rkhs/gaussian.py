@@ -7,31 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
-from ..arrays import (
-    cast,
-    count,
-    cumsum,
-    double,
-    elsewhere,
-    eps,
-    eye,
-    is_integer,
-    namespace,
-    placed,
-    side_by_side,
-    stacked,
-    zeros,
-)
-from ..gram import Dense, Gram
-from ..kernels.base import in_float64
-from ..landmarks import inverse_of_lower, rpcholesky
+from .._core.arrays import Array, asarray_like, cast, double, eps, eye, hstack, namespace, rows, scatter_rows
+from .._core.registry import stored
+from .basis import Basis
 from .expansion import Expansion
 from .subspace import Subspace
 
 ROUNDING = 10  # times √n·ε: a share of the variance that is no more than the rounding of a trace
 
 
+@stored("rkhs.FeatureGaussian")
 @dataclass(frozen=True, eq=False)
 class FeatureGaussian:
     """N(φ̄, U(Λ − ρ)Uᵀ + ρI): ``subspace`` holds φ̄, U and Λ > ρ, ``rho`` is the noise variance in every direction.
@@ -52,117 +37,86 @@ class FeatureGaussian:
     rho: float
 
     @classmethod
-    def of(cls, subspace, rho):
-        """The density whose noise is ρ: axes along which there is no more than noise are left out."""
-        return cls(subspace[: count(subspace.variances > rho)], float(rho))
+    def of(cls, subspace: Subspace, rho: float) -> "FeatureGaussian":
+        """Return the density whose noise is ρ: axes along which there is no more than noise are left out."""
+        above = namespace(subspace.variances).count_nonzero(subspace.variances > rho)
+        return cls(subspace[: int(above)], float(rho))
 
     @property
-    def _lam(self):
+    def _lam(self) -> Array:
         return self.subspace.variances
 
-    def mahalanobis(self, X):
-        """Zhou eq. 12 in principal coordinates: L = Σ y²/λ + r²/ρ."""
+    def mahalanobis(self, X: Any) -> Array:
+        """Return Zhou eq. 12 in principal coordinates: L = Σ y²/λ + r²/ρ."""
         Y, r2 = self.subspace.split(X)
         return mahalanobis(Y, r2, self._lam, self.rho)
 
-    def energy(self, X):
-        """Zhou eq. 16: L̂ = L + Σ log(λ/ρ), −2 log density up to f·log(2πρ), a constant of ρ alone."""
+    def energy(self, X: Any) -> Array:
+        """Return Zhou eq. 16: L̂ = L + Σ log(λ/ρ), −2 log density up to f·log(2πρ), a constant of ρ alone."""
         Y, r2 = self.subspace.split(X)
         return energy(Y, r2, self._lam, self.rho)
 
-    def energies(self, X):
-        """L̂ of the densities with the first 0, 1, …, q of these axes at the same ρ: (n, q + 1)."""
+    def energies(self, X: Any) -> Array:
+        """Return L̂ of the densities with the first 0, 1, …, q of these axes at the same ρ: (n, q + 1)."""
         Y, r2 = self.subspace.split(X)
-        return energies(Y, r2, self._lam, self.rho)
+        return energies(Y, r2, self._lam, range(self._lam.shape[0] + 1), [self.rho])[0].T
 
-    def posterior_mean(self, X):
-        """E[h | x] = (1 − ρ/λ)^½ λ^{−½} y, h ~ N(0, I): (n, q)."""
+    def posterior_mean(self, X: Any) -> Array:
+        """Return E[h | x] = (1 − ρ/λ)^½ λ^{−½} y, h ~ N(0, I): (n, q)."""
         return self.latent(self.subspace.project(X))
 
     @property
-    def posterior_variance(self):
+    def posterior_variance(self) -> Array:
         """Var[h | x] = ρ/λ, the same for every x: (q,)."""
         return self.rho / self._lam
 
-    def latent(self, Y):
-        """Coordinates y → latent variables h."""
+    def latent(self, Y: Array) -> Array:
+        """Return the latent variables h of coordinates y."""
         return cast(Y * namespace(Y).sqrt((1 - self.rho / self._lam) / self._lam), Y.dtype)
 
-    def features(self, H) -> Expansion:
+    def features(self, H: Array) -> Expansion:
         """E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H."""
         return self.subspace.lift(cast(H * namespace(H).sqrt(self._lam - self.rho), H.dtype))
 
-    def sample(self, p, rng) -> Expansion:
+    def sample(self, p: int, rng: np.random.Generator) -> Expansion:
         """Draw p vectors from the density, with the noise in all of span φ(Z): k_c of them has De Plaen's B Bᵀ."""
         return self.sample_given(rng.standard_normal((p, self._lam.shape[0])), rng)
 
-    def sample_given(self, H, rng) -> Expansion:
+    def sample_given(self, H: Array, rng: np.random.Generator) -> Expansion:
         """Draw φ | h = φ̄ + U(Λ − ρ)^½ h + √ρ ΦRξ, ξ ~ N(0, I), for each row h of H; ΦR is a basis of span φ(Z)."""
-        H, xp = H if elsewhere(H) else placed(H, self._lam), namespace(self._lam)
+        H, xp = asarray_like(H, self._lam), namespace(self._lam)
         mean = self.features(cast(H, self.subspace.axes.B.dtype))
         if self.rho == 0:
             return mean
-        basis = self._basis
-        noise = sqrt(self.rho) * placed(rng.standard_normal((H.shape[0], basis.R.shape[1])), self._lam)
-        along = xp.sum(noise * basis.coordinates(H * xp.sqrt(self._lam - self.rho)), axis=1)
-        squares = mean.squares + 2 * along + xp.sum(noise**2, axis=1)
-        return replace(mean, B=basis.added(mean.B, noise), squares=squares)
+        basis, along = self._noise_basis
+        noise = sqrt(self.rho) * asarray_like(rng.standard_normal((H.shape[0], basis.rank)), self._lam)
+        latent = hstack(H * xp.sqrt(self._lam - self.rho), xp.ones_like(H[:, :1]))  # φ̄ rides along on a one
+        squares = mean.squares + 2 * xp.sum(noise * (latent @ along.T), axis=1) + xp.sum(noise**2, axis=1)
+        B = mean.B + scatter_rows(cast(basis.R @ noise.T, mean.B.dtype), basis.kept, mean.B.shape[0])
+        return replace(mean, B=B, squares=squares)
 
-    def covariance(self):
-        """Σ = U(Λ − ρ)Uᵀ + ρI as a matrix, in the explicit features of the kernel: (f, f)."""
+    def covariance(self) -> Array:
+        """Return Σ = U(Λ − ρ)Uᵀ + ρI as a matrix, in the explicit features of the kernel: (f, f)."""
         U = double(self.subspace.kernel.features(self.subspace.Z).T) @ double(self.subspace.axes.B)
         return (U * (self._lam - self.rho)) @ U.T + self.rho * eye(U.shape[0], U)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict:
         return {"subspace": self.subspace, "rho": self.rho}  # the basis is made again when it is needed
 
     @cached_property
-    def _basis(self):
-        return _Basis.of(self.subspace)
+    def _noise_basis(self) -> tuple[Basis, Array]:
+        """A basis of span φ(Z), and the coordinates of the axes and the mean in it.
 
-
-@dataclass(frozen=True, eq=False)
-class _Basis:
-    """An orthonormal basis ΦR of span φ(Z), on the ``rows`` of Z that span it, and where φ̄ and U lie in it."""
-
-    rows: np.ndarray
-    R: Any
-    axes: Any
-    mean: Any
-
-    @classmethod
-    def of(cls, subspace):
-        """Cut where what is left of φ(z) is the root of rounding: coefficients beyond would hold more error than noise.
-
-        The same rows for every call: samples depend on their own seed alone.
+        It is cut where what is left of φ(z) is the root of rounding: coefficients beyond hold more error than noise.
         """
-        Z, kernel = in_float64(subspace.Z), subspace.kernel
-        K = Dense(double(kernel(Z, Z))) if is_integer(Z) else Gram(kernel, Z)
-        _, rows = rpcholesky(K, Z.shape[0], np.random.default_rng(0), tol=eps(subspace.axes.B) ** 0.5)
-        L = namespace(Z).linalg.cholesky(K.block(rows))
-        R = inverse_of_lower(L).T
-        B = double(side_by_side(subspace.axes.B, subspace.mean.B))
-        along = R.T @ Expansion(kernel, Z, B)(arrays.rows(Z, rows))
-        return cls(rows, R, along[:, :-1], along[:, -1])
-
-    def added(self, B, noise):
-        """B with the coefficients of noise, given in the basis, added at its rows."""
-        more = cast(self.R @ noise.T, B.dtype)
-        if not elsewhere(B):
-            B = B.copy()
-            B[self.rows] += more
-            return B
-        place = np.full(B.shape[0], len(self.rows))  # of each row in ``more``, whose row after the last is of zeros
-        place[self.rows] = np.arange(len(self.rows))
-        return B + arrays.rows(stacked([more, zeros((1, more.shape[1]), B, B.dtype)]), place)
-
-    def coordinates(self, Y):
-        """The coordinates of φ̄ + Uy in the basis: (n, rank)."""
-        return self.mean + Y @ self.axes.T
+        subspace = self.subspace
+        basis = Basis.among(subspace.kernel, subspace.Z, tol=eps(subspace.axes.B) ** 0.5)
+        B = double(hstack(subspace.axes.B, subspace.mean.B))
+        return basis, basis.of_vectors(Expansion(subspace.kernel, basis.given, B))
 
 
-def noise_variance(subspace, q, dimensions):
-    """ρ = (tr C − Σ_{p≤q} λ_p) / (dimensions − q), the most likely one: the mean variance of what q axes leave.
+def noise_variance(subspace: Subspace, q: int, dimensions: float) -> float:
+    """Return ρ = (tr C − Σ_{p≤q} λ_p) / (dimensions − q), the most likely one: the mean variance of what q axes leave.
 
     It is 0 where they leave nothing but rounding.
     """
@@ -172,19 +126,34 @@ def noise_variance(subspace, q, dimensions):
     return float(tail / (dimensions - q)) if tail > rounding * total and dimensions > q else 0.0
 
 
-def mahalanobis(Y, r2, lam, rho):
-    """L = Σ y²/λ + r²/ρ (Zhou eq. 12)."""
+def mahalanobis(Y: Array, r2: Array, lam: Array, rho: float) -> Array:
+    """Return L = Σ y²/λ + r²/ρ (Zhou eq. 12)."""
     return namespace(Y).sum(double(Y) ** 2 / lam, axis=1) + r2 / rho
 
 
-def energies(Y, r2, lam, rho):
-    """L̂ for the first 0, 1, …, q axes at one ρ, by sums along them: (n, q + 1)."""
-    squares, xp = double(Y) ** 2, namespace(Y)
-    whole = (r2 + xp.sum(squares, axis=1)) / rho  # without any axis: all is noise
-    gains = squares * (1 / lam - 1 / rho) + xp.log(lam / rho)
-    return side_by_side(whole, whole[:, None] + cumsum(gains, axis=1))
-
-
-def energy(Y, r2, lam, rho):
-    """L̂ = Σ [y²/λ + log(λ/ρ)] + r²/ρ (Zhou eq. 16); r², the limit of ρL̂, where ρ = 0."""
+def energy(Y: Array, r2: Array, lam: Array, rho: float) -> Array:
+    """Return L̂ = Σ [y²/λ + log(λ/ρ)] + r²/ρ (Zhou eq. 16); r², the limit of ρL̂, where ρ = 0."""
     return r2 if rho == 0 else mahalanobis(Y, r2, lam, rho) + namespace(lam).sum(namespace(lam).log(lam / rho))
+
+
+def energies(Y: Array, r2: Array, lam: Array, q: Any, rho: Any) -> Array:
+    """Return L̂ (Zhou eq. 16) for every ρ and q at once, by cumulative sums over the axes: (len(rho), len(q), n).
+
+    ``Y`` and ``r2`` are those of all axes. Axes with λ ≤ ρ are left out; at ρ = 0 it is the limit r² (Zhou eq. 13).
+    """
+    xp, squares = namespace(Y), double(Y).T ** 2
+    outside = r2 + xp.flip(_cumulated(xp.flip(squares, axis=0)), axis=0)  # ‖φ − φ̄‖² − Σ y² would lose digits
+    along, logs = _cumulated(squares / lam[:, None]), _cumulated(xp.log(lam))
+    above = [int(xp.count_nonzero(lam > one)) for one in rho]
+    kept = np.minimum(np.array(above)[:, None], np.asarray(q)).ravel()
+    rho = asarray_like(np.repeat(np.asarray(rho, float), len(q)), outside)
+    finite = xp.where(rho > 0, rho, 1.0)[:, None]
+    left = rows(outside, kept)
+    log_ratios = rows(logs, kept)[:, None] - asarray_like(1.0 * kept[:, None], outside) * xp.log(finite)
+    energy = left / finite + rows(along, kept) + log_ratios
+    return xp.reshape(xp.where(rho[:, None] > 0, energy, left), (len(above), -1, r2.shape[0]))
+
+
+def _cumulated(terms: Array) -> Array:
+    """Return the sums of the first 0, 1, 2, … of the terms."""
+    return namespace(terms).cumulative_sum(terms, axis=0, include_initial=True)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .._core.tiles import map_rows
 from ..kernels.base import in_float64
-from ..tiles import map_rows
 
 TEMPORARIES = 4  # arrays of the size (rows, anchors) that a kernel's gradient has alive at once
 

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .discriminant import FINER, TIE_POWER, energies, untied
+from .classes import FINER, TIE_POWER, untied
+from .gaussian import energies
 
 EPS = np.finfo(float).eps
 NEGLIGIBLE = 1e-4  # of the least noise: a direction that holds less cannot be told from it

@@ -6,7 +6,7 @@ row are roots of a secular equation, and one decomposition serves all rows (Golu
 
 import numpy as np
 
-from ..tiles import map_rows
+from .._core.tiles import map_rows
 
 BISECTIONS = 60  # of half the gap between two eigenvalues: a root this close to one has not moved
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
-from ..gram import Dense
-from ..ritz import EPS, projection, rayleigh_ritz
-from ..tiles import budget_bytes
+from .._core.registry import stored
+from .._core.tiles import budget_bytes
+from ..linalg.operators import Dense
+from ..linalg.ritz import EPS, projection, rayleigh_ritz
 
 ROUNDING = 100 * EPS  # of the trace: variance that is no more than this is none
 NOTHING = np.finfo(float).tiny / EPS**2  # a Q that has faded away: the rows are constant
 
 
+@stored("rkhs.EM")
 @dataclass(frozen=True, eq=False)
 class EM:
     """Find Q of the loading matrix W = ΦJQ by Q ← AQ(ρI + M⁻¹QᵀA²Q)⁻¹ (Zhou eq. 11), then Rayleigh–Ritz on its span.
@@ -27,6 +29,8 @@ class EM:
     max_iter: int = 1000
     tol: float = 1e-6
     log_likelihoods: list = field(default_factory=list, repr=False)  # of a mean row, one for each step: written to
+
+    portable = False
 
     def __call__(self, A, q, rng):
         """Ritz pairs of A. Q is kept as VT with an orthonormal V, so that no column can fade away."""

@@ -1,38 +1,31 @@
 """Affine subspaces of the feature space, and the principal ones of a weighted covariance."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..arrays import (
-    at_least,
-    cast,
-    copied,
-    count,
-    cumsum,
-    diagonal,
-    double,
-    elsewhere,
-    full,
-    largest,
-    namespace,
-    side_by_side,
-    stacked,
-    zeros,
-)
-from ..eigen import Exact, Report, choose, choose_elsewhere, eigenpairs, signs
-from ..gram import Covariance, Dense, Gram
+from .._core.arrays import Array, asarray_like, cast, double, full, hstack, largest, namespace, zeros
+from .._core.blas import single_blas
+from .._core.dask import is_lazy, take
+from .._core.registry import stored
+from .._core.tiles import budget_bytes, budget_entries, map_rows, slices
+from ..kernels import Kernel
 from ..kernels.base import in_float64
-from ..landmarks import LandmarkBasis, Landmarks, Moments
-from ..lazy import is_lazy, take
-from ..tiles import budget_bytes, budget_entries, map_rows, single_blas, slices
+from ..linalg.eigenpairs import Report, eigenpairs
+from ..linalg.operators import Covariance, Dense, Gram
+from ..linalg.signs import signs
+from ..linalg.solvers.exact import Exact
+from .basis import Basis, Moments
 from .expansion import Expansion
-from .primal import anchors, on_anchors, primal, spanning_basis
+from .landmarks import Landmarks, choose, choose_for
+from .primal import Primal, anchors, on_anchors, primal
 
 EXACT = 1e-9  # of the variance: where more than this lies outside a basis, it does not span the feature space
 
 
+@stored("rkhs.Subspace")
 @dataclass(frozen=True, eq=False)
 class Subspace:
     """φ̄ + span U: orthonormal axes U and a mean φ̄ on the same points, with the variances λ along the axes.
@@ -60,37 +53,36 @@ class Subspace:
     moments: Moments | None = None  # of the landmarks that it came from: more rows can be added to them
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel:
+        """The kernel."""
         return self.axes.kernel
 
     @property
-    def Z(self):
+    def Z(self) -> Any:
+        """The anchors."""
         return self.axes.Z
 
-    def project(self, X):
-        """Coordinates Y = Uᵀ(φ(x) − φ̄): (n, q)."""
+    def project(self, X: Any) -> Array:
+        """Return the coordinates Y = Uᵀ(φ(x) − φ̄): (n, q)."""
         return self.axes(X) - self.offset
 
-    def split(self, X):
-        """Coordinates and squared distance to the subspace, from one evaluation of the kernel: (n, q), (n,).
+    def split(self, X: Any) -> tuple[Array, Array]:
+        """Return coordinates and squared distance to the subspace, from one evaluation of the kernel: (n, q), (n,).
 
         r² = k(x, x) − 2⟨φ(x), φ̄⟩ + ‖φ̄‖² − Σ y², in float64: it is a difference of near-equal numbers.
         """
-        B = double(side_by_side(self.axes.B, self.mean.B))
-        k_B, width = self.kernel.product(in_float64(self.Z), B)
-        xp = namespace(B)
+        parts, width = splitter([self])
+        xp = namespace(self.offset)
 
-        def tile(x, k_xx):
-            along = k_B(in_float64(x))
-            Y = along[:, :-1] - self.offset
-            distance = k_xx - 2 * along[:, -1] + self.mean_sqnorm
-            return side_by_side(Y, at_least(distance - xp.sum(Y**2, axis=1), 0))
+        def tile(x: Array, k_xx: Array) -> Array:
+            ((Y, relative),) = parts(x)
+            return hstack(Y, xp.clip(k_xx + relative, 0, None))
 
         both = map_rows(tile, X, double(self.kernel.diag(X)), width=width)
         return both[:, :-1], both[:, -1]
 
-    def training_coordinates(self, weights, tol):
-        """Y of the rows that the axes were found on, λB/w, where the eigenpairs are good to ``tol``; else None.
+    def training_coordinates(self, weights: Array | None, tol: float) -> Array | None:
+        """Return Y of the rows that the axes were found on, λB/w, where the eigenpairs are good to ``tol``; else None.
 
         From B = √w V Λ^{−½} and AV = VΛ: no kernel is evaluated.
         """
@@ -101,12 +93,12 @@ class Subspace:
         w = 1 / self.axes.B.shape[0] if weights is None else weights[:, None]
         return cast(self.axes.B * self.variances / w, self.axes.B.dtype)
 
-    def __getitem__(self, j):
-        """Some of the axes."""
+    def __getitem__(self, j: Any) -> "Subspace":
+        """Return some of the axes."""
         return replace(self, axes=self.axes[j], variances=self.variances[j], offset=self.offset[j])
 
-    def moved(self, convert):
-        """The same subspace where ``convert`` takes its arrays."""
+    def moved(self, convert: Callable) -> "Subspace":
+        """Return a copy with all arrays converted by ``convert``."""
         kernel, Z = self.kernel.moved(convert), convert(self.Z)
         return replace(
             self,
@@ -117,95 +109,136 @@ class Subspace:
             moments=None if self.moments is None else self.moments.moved(convert),
         )
 
-    def holding(self, share):
-        """The number of axes that hold a share of the variance; all of them where they hold less."""
+    def holding(self, share: float) -> int:
+        """Return the number of axes that hold a share of the variance; all of them where they hold less."""
         q = self.variances.shape[0]
         if share >= 1 or self.total_variance <= 0:
             return q
-        held = cumsum(self.variances) / self.total_variance
-        return min(count(held < share) + 1, q)
+        xp = namespace(self.variances)
+        held = xp.cumulative_sum(self.variances) / self.total_variance
+        return min(int(xp.count_nonzero(held < share)) + 1, q)
 
-    def lift(self, Y):
-        """The vectors φ̄ + U y for each row y of Y, of squared length ‖φ̄‖² + 2yᵀoffset + ‖y‖²."""
-        Y = Y if elsewhere(Y) else np.asarray(Y)
+    def lift(self, Y: Array) -> Expansion:
+        """Return the vectors φ̄ + U y for each row y of Y, of squared length ‖φ̄‖² + 2yᵀoffset + ‖y‖²."""
         xp = namespace(Y)
+        Y = xp.asarray(Y)
         squares = self.mean_sqnorm + 2 * double(Y @ self.offset) + xp.sum(Y**2, axis=1, dtype=xp.float64)
         return replace(self.axes @ Y.T + self.mean, squares=squares)
 
 
+def splitter(subspaces: Sequence[Subspace]) -> tuple[Callable[[Array], list[tuple[Array, Array]]], int]:
+    """Return the function x ↦ [(Y, r² − k(x, x)), …] of subspaces on the same anchors, and its width for tiles.
+
+    One product with all axes and means serves all of them. k(x, x) is the same for all, and rows of a precomputed
+    matrix do not carry it.
+    """
+    B = double(hstack(*(part.B for s in subspaces for part in (s.axes, s.mean))))
+    k_B, width = subspaces[0].kernel.product(in_float64(subspaces[0].Z), B)
+    ends = np.cumsum([0, *(s.variances.shape[0] + 1 for s in subspaces)]).tolist()
+    xp = namespace(B)
+
+    def parts(x: Array) -> list[tuple[Array, Array]]:
+        along = k_B(in_float64(x))
+        found = []
+        for s, i, j in zip(subspaces, ends[:-1], ends[1:], strict=True):
+            Y = along[:, i : j - 1] - s.offset
+            found.append((Y, s.mean_sqnorm - 2 * along[:, j - 1] - xp.sum(Y * Y, axis=1)))
+        return found
+
+    return parts, max(width, B.shape[1])
+
+
 def principal_subspace(
-    kernel,
-    X,
-    q=None,
+    kernel: Kernel,
+    X: Any,
+    q: int | None = None,
     *,
-    gram=None,
-    weights=None,
-    groups=None,
-    mean=None,
-    center=True,
-    solver="auto",
-    rng=None,
-):
+    gram: Any = None,
+    weights: Array | None = None,
+    groups: Any = None,
+    mean: Array | None = None,
+    center: bool = True,
+    solver: Any = "auto",
+    rng: np.random.Generator | None = None,
+) -> Subspace:
     """Return the leading axes of C = Σₙ wₙ(φₙ − φ̄)(φₙ − φ̄)ᵀ, w = ``weights`` (1/n).
 
     The covariance shares its eigenvalues with A = JᵀKJ, and its axes are U = ΦB, B = JVΛ^{−½}. With ``groups`` each
     row is centred by the mean of its own group (mean weights: a column of ``mean`` each), and φ̄ is the first one's.
 
-    ``solver="auto"`` decomposes C itself where the kernel has fewer explicit features than there are rows.
+    There are two ways: by products with the operator A, or by the moments of coordinates in a basis. The second one is
+    taken for landmarks, and by ``solver="auto"`` where the kernel has fewer explicit features than there are rows.
     """
-    n = X.shape[0]
     if is_lazy(X):
         return _lazy_subspace(kernel, X, q, weights, center, solver, rng)
     setting = primal(kernel, X, solver) if gram is None and groups is None and mean is None else None
-    subspace = None if setting is None else _primal_subspace(kernel, X, q, weights, center, setting)
+    subspace = None if setting is None else _by_features(kernel, X, q, weights, center, setting)
     if subspace is not None:
         return subspace
-    solver = choose_elsewhere(solver, n, q) if elsewhere(X) else choose(solver, n, q)
-    if isinstance(solver, Landmarks):
-        return _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng)
-    w = full((n,), 1 / n, X) if weights is None else _floats(weights)
-    S = None if not center else w if mean is None else _floats(mean)
+    solver = choose_for(X, solver, X.shape[0], q)
+    if hasattr(solver, "basis"):
+        return _by_basis(kernel, X, q, weights, center, solver, rng)
+    return _by_operator(kernel, X, q, gram, weights, groups, mean, center, solver, rng)
+
+
+def _by_operator(
+    kernel: Kernel,
+    X: Any,
+    q: int | None,
+    gram: Any,
+    weights: Array | None,
+    groups: Any,
+    mean: Array | None,
+    center: bool,
+    solver: Any,
+    rng: np.random.Generator | None,
+) -> Subspace:
+    """Return the subspace from eigenpairs of A = JᵀKJ."""
+    n = X.shape[0]
+    w = full((n,), 1 / n, X) if weights is None else double(asarray_like(weights, X))
+    S = None if not center else w if mean is None else double(asarray_like(mean, X))
     A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
 
-    def rounding():
+    def rounding() -> float:
         """The size of what is centred, ‖φ̄‖², in the units of λ: its rounding is what A inherits."""
         return largest(A.mean_sqnorms) * (n * largest(w) if center else 0.0)
 
     pairs = eigenpairs(A, q, solver, rng, floor=rounding, definite=kernel.definite)
+    xp = namespace(w)
     with single_blas:
-        B = cast(A.J(pairs.vectors) / namespace(w).sqrt(pairs.values), A.dtype)
+        B = cast(A.J(pairs.vectors) / xp.sqrt(pairs.values), A.dtype)
         offset = cast(double(B.T) @ A.KS[:, 0], A.dtype)
     return Subspace(
         axes=Expansion(kernel, X, B),
-        mean=Expansion(kernel, X, cast(copied(A.S[:, :1]), A.dtype)),
+        mean=Expansion(kernel, X, xp.astype(A.S[:, :1], A.dtype)),
         variances=pairs.values,
-        total_variance=float(namespace(w).sum(A.diag())) if pairs.values.shape[0] else 0.0,  # else it is all rounding
+        total_variance=float(xp.sum(A.diag())) if pairs.values.shape[0] else 0.0,  # else it is all rounding
         offset=offset,
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
     )
 
 
-def _floats(values):
-    """Numbers in float64, where they live."""
-    return double(values) if elsewhere(values) else np.asarray(values, float)
-
-
-def _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng):
+def _by_basis(
+    kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, solver: Any, rng: Any
+) -> Subspace:
+    """Return the subspace inside the span of the basis that the solver chooses."""
     with single_blas:
-        basis = LandmarkBasis.of(kernel, solver(kernel, X, q, weights, rng))
-        return landmark_subspace(basis.moments(X, weights), q, center, solver)
+        moments = solver.basis(kernel, X, q, weights, rng).moments(X, weights)
+        return subspace_of_moments(moments, q, center, solver)
 
 
-def _lazy_subspace(kernel, X, q, weights, center, solver, rng):
-    """Landmarks, and nothing but sums comes from the cluster; or, where another solver is named, the exact subspace.
+def _lazy_subspace(
+    kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, solver: Any, rng: Any
+) -> Subspace:
+    """Return the subspace of a Dask array: by landmarks, of which nothing but sums comes from the cluster, or exactly.
 
     An exact model keeps all rows, which therefore have to fit the memory budget; products by the kernel matrix are
     still made where the blocks are.
     """
     solver = Landmarks() if isinstance(solver, str) and solver == "auto" else choose(solver, X.shape[0], q)
-    if isinstance(solver, Landmarks):
-        return _subspace_of_landmarks(kernel, X, q, weights, center, solver, rng)
+    if hasattr(solver, "basis"):
+        return _by_basis(kernel, X, q, weights, center, solver, rng)
     if X.nbytes > budget_bytes():
         raise MemoryError(
             f"An exact model keeps its {X.shape[0]} rows, {X.nbytes / 1e9:.1f} GB, and scikit-learn's working_memory "
@@ -216,47 +249,49 @@ def _lazy_subspace(kernel, X, q, weights, center, solver, rng):
     return principal_subspace(kernel, gram.X, q, gram=gram, weights=weights, center=center, solver=solver, rng=rng)
 
 
-def _primal_subspace(kernel, X, q, weights, center, setting):
-    """The leading axes of C itself, which is smaller than A; None where the basis has lost too much to rounding."""
+def _by_features(
+    kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, setting: Primal
+) -> Subspace | None:
+    """Return the leading axes of C itself, which is smaller than A; None where the basis has lost too much to rounding."""
     rng = np.random.default_rng(0)  # the result is exact, whatever is drawn: one seed for all
     with single_blas:
-        basis, rows = spanning_basis(kernel, X, setting.features, rng)
+        basis, spanning = Basis.spanning(kernel, X, setting.features, rng)
         moments = basis.moments(X, None if weights is None else weights * X.shape[0])
-        subspace = landmark_subspace(moments, q, center, setting)
+        subspace = subspace_of_moments(moments, q, center, setting)
         if subspace.report.outside_share > EXACT:
             return None
         subspace = _with_signs(subspace, X, weights)
-        chosen = anchors(rows, X.shape[0], rng)
-        axes, mean = (on_anchors(f, rows, chosen, X) for f in (subspace.axes, subspace.mean))
+        chosen = anchors(spanning, X.shape[0], rng)
+        axes, mean = (on_anchors(f, spanning, chosen, X) for f in (subspace.axes, subspace.mean))
     return replace(subspace, axes=axes, mean=mean)
 
 
-def _with_signs(subspace, X, weights):
-    """The same subspace with its signs decided by all rows, as in the dual."""
+def _with_signs(subspace: Subspace, X: Any, weights: Array | None) -> Subspace:
+    """Return the same subspace with its signs decided by all rows, as in the dual."""
     w = None if weights is None else weights[:, None]
     columns = slices(len(subspace.axes), max(1, int(budget_entries() // X.shape[0])))
     parts = [signs(double(subspace[j].project(X)), w, X) for j in columns]
-    flips = cast(stacked(parts), subspace.axes.B.dtype)
+    flips = cast(namespace(parts[0]).concat(parts), subspace.axes.B.dtype)
     axes = replace(subspace.axes, B=subspace.axes.B * flips)
     return replace(subspace, axes=axes, offset=subspace.offset * flips)
 
 
-def landmark_subspace(moments, q=None, center=True, solver=None):
-    """Return the leading axes of the covariance inside the span of landmarks, from the moments of f = Rᵀk(Z, x).
+def subspace_of_moments(moments: Moments, q: int | None = None, center: bool = True, solver: Any = None) -> Subspace:
+    """Return the leading axes of the covariance inside the span of a basis, from the moments of f = Rᵀk(Z, x).
 
     C = Σ w ffᵀ − f̄f̄ᵀ = WΛWᵀ, axes B = RW, mean P_Zφ̄ = Rf̄. What of φ lies outside the span is known from the trace:
     ``report.outside``.
     """
     basis = moments.basis
     f_mean = moments.first / moments.count if center else zeros(moments.first.shape, moments.first)
-    f = f_mean.shape[0]
+    f, xp = f_mean.shape[0], namespace(f_mean)
     C = moments.second / moments.count - f_mean[:, None] * f_mean
     mean_sqnorm = float(f_mean @ f_mean)
     rows = max(1.0, moments.count / f) if f else 1.0  # the sums that were rounded were over rows
     pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: rows * mean_sqnorm)
     W = pairs.vectors * signs((basis(basis.given) - f_mean) @ pairs.vectors, points=basis.given)
     total = moments.diagonal / moments.count - mean_sqnorm
-    outside = max(moments.diagonal - float(namespace(C).sum(diagonal(moments.second))), 0.0) / moments.count
+    outside = max(moments.diagonal - float(xp.sum(xp.linalg.diagonal(moments.second))), 0.0) / moments.count
     dtype = basis.dtype
     return Subspace(
         axes=Expansion(basis.kernel, basis.Z, cast(basis.R @ W, dtype)),

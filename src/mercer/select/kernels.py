@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from ..gram import Dense
+from .._core.tiles import row_tiles
 from ..kernels import RBF, Kernel, Linear, Matern, Radial, as_kernel, sqdist
 from ..kernels.width import median_sqdist
+from ..linalg.operators import Dense
 from ..models.kernel_pca import KernelPCA
 from ..preimage import as_preimage
 from ..rkhs import principal_subspace
-from ..tiles import row_tiles
 from .progress import Told, duration
 
 MOST_ROWS = 1000  # that a comparison takes, unless it is told otherwise

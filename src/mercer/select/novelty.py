@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 
-from ..eigen import Exact
+from ..linalg.solvers.exact import Exact
 from ..rkhs import principal_subspace
 from ..rkhs.leave_one_out import leave_one_out
 

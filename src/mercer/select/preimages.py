@@ -9,8 +9,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.registry import PREIMAGES, stored
 from ..kernels import Radial
-from ..preimage import METHODS, Compensated, Learned, as_preimage, in_batches, projection
+from ..preimage import Compensated, Learned, as_preimage, in_batches, projection
 
 HELD_OUT = 0.25  # share of the rows that judge, where the model is not fitted yet
 # settings of Learned beside its default: rows that lie on a curve ask for a narrow kernel, clean ones for a small alpha
@@ -25,6 +26,7 @@ class Score(NamedTuple):
     mse: float
 
 
+@stored("select.Choice")
 @dataclass(frozen=True)
 class Choice:
     """What was compared (``table``: name ↦ ``Score``, the best first), the ``best`` of it, and an estimator with it."""
@@ -173,7 +175,7 @@ def _candidates(methods, fitted):
 
 
 def _default():
-    return {name: name for name in METHODS} | {
+    return {name: name for name in PREIMAGES} | {
         f"learned, alpha={alpha:g}, gamma={gamma:g}": Learned(alpha, gamma)
         for gamma, alphas in RIDGES.items()
         for alpha in alphas

@@ -5,8 +5,8 @@ import zipfile
 
 import numpy as np
 
-from ..io import npy
-from ..tiles import available_bytes
+from .._core import npy
+from .._core.memory import available_bytes
 from .table import Table, TableError, check_names
 
 MATRIX = "X"  # the array of an .npz file that has several

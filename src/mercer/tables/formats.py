@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..io import npy
-from ..io.atomic import replacing
+from .._core import npy
+from .._core.atomic import replacing
 from .binary import read_npy, read_npz, read_parquet, write_parquet
 from .table import TableError
 from .text import read_text

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from .._core.registry import stored
 from .table import TableError, absent, as_table, known
 
 MISSING = ("error", "drop", "mean", "impute")
 
 
+@stored("tables.Recipe")
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """The columns of a table in their order, how words are coded, missing cells filled and columns scaled.

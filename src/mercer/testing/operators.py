@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn import config_context
 
-from .. import tiles
+from .._core import tiles
 from .comparisons import ROUNDING, close, obeyed, same, size, within
 
 
@@ -20,7 +20,7 @@ def check_operator(A, reference):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.gram import Gram
+    >>> from mercer.eigen import Gram
     >>> from mercer.kernels import RBF
     >>> from mercer.testing import check_operator
     >>> X = np.random.default_rng(0).normal(size=(30, 3))

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ..eigen import Exact, choose, eigenpairs
-from ..gram import Dense
+from ..linalg.eigenpairs import choose, eigenpairs
+from ..linalg.operators import Dense
+from ..linalg.solvers.exact import Exact
 from .comparisons import obeyed, same, within
 
 LAPACK_RATIO = 30  # the threshold of LAPACK's own tests

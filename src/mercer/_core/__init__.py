@@ -1,0 +1,1 @@
+"""The machine below the mathematics: tiles, threads, array libraries, Dask, the C extension, files, registries."""

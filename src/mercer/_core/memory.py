@@ -1,0 +1,32 @@
+"""Memory: what is free, and the refusal of what does not fit before it is allocated."""
+
+import os
+
+
+def available_bytes():
+    """Memory that can still be had: of the machine, and of the process where it is limited."""
+    free = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
+    try:
+        with open("/proc/meminfo") as lines:
+            free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")]
+    except OSError:
+        pass
+    return min([*free, *_process_limit()], default=2**63)
+
+
+def _process_limit():
+    try:
+        import resource
+    except ImportError:  # Windows
+        return []
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return [] if soft == resource.RLIM_INFINITY else [soft]
+
+
+def check_memory(what: str, n: int, arrays: int, instead: str) -> None:
+    """Refuse ``arrays`` matrices of n × n float64 numbers that do not fit, before anything is allocated."""
+    need, free = arrays * 8 * n**2, available_bytes()
+    if need > free:
+        raise MemoryError(
+            f"{what} needs {arrays} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. {instead}"
+        )

@@ -1,0 +1,103 @@
+"""The door to the C extension: says what it serves, and is the only module that calls it.
+
+Without the extension (no compiler at install, an old processor, ``MERCER_NATIVE=0``) the functions return None, and
+NumPy does the same work.
+"""
+
+import os
+
+import numpy as np
+
+from .arrays import in_place, is_foreign, namespace
+
+try:
+    from . import _native
+except ImportError:
+    _native = None
+
+if os.environ.get("MERCER_NATIVE") == "0" or (_native and not _native.supported()):
+    _native = None
+
+# columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
+FUSED_COLUMNS = 256
+TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
+
+
+def exp_into(t):
+    """exp(t), written over t."""
+    if _native is None or not isinstance(t, np.ndarray) or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
+        return in_place("exp", t)
+    _native.exp_into(t)
+    return t
+
+
+def profile(kernel, t):
+    """k(max(t, 0)) of squared distances, written over t."""
+    if is_foreign(t):
+        return kernel.profile(namespace(t).clip(t, 0, None))
+    if _native is None or kernel.native_kind is None or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
+        return kernel.profile(np.maximum(t, 0, out=t))
+    _native.profile(*_profile(kernel), t)
+    return t
+
+
+def tile(kernel, Z):
+    """x ↦ k(x, Z), or None."""
+    if not isinstance(Z, np.ndarray) or not _serves(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
+        return None
+
+    def k(x):
+        X, Y = _alike(x, Z)
+        out = np.empty((len(X), len(Y)), X.dtype)
+        _native.tile(*_profile(kernel), X, Y, out)
+        return out
+
+    return k
+
+
+def product(kernel, Z, B):
+    """x ↦ k(x, Z) @ B without the matrix, or None."""
+    if not _serves(kernel, Z, FUSED_COLUMNS):
+        return None
+
+    def k_B(x):
+        X, Y, V = _alike(x, Z, B)
+        out = np.empty((len(X), V.shape[1]), X.dtype)
+        _native.product(*_profile(kernel), X, Y, V, out)
+        return out
+
+    return k_B
+
+
+def symmetric(kernel, X):
+    """(V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
+    if not _serves(kernel, X, FUSED_COLUMNS):
+        return None
+
+    def share(V, stripe, stripes):
+        X_, V_ = _alike(X, V)
+        out = np.empty_like(V_)
+        _native.symmetric(*_profile(kernel), X_, V_, out, stripe, stripes)
+        return out
+
+    return share
+
+
+def _serves(kernel, Z, columns):
+    return (
+        _native is not None
+        and getattr(kernel, "native_kind", None) is not None
+        and isinstance(Z, np.ndarray)
+        and Z.dtype in TILE_COLUMNS
+        and Z.shape[1] <= columns
+    )
+
+
+def _profile(kernel):
+    return kernel.native_kind, float(kernel.gamma), float(getattr(kernel, "alpha", 0.0))
+
+
+def _alike(*arrays):
+    """The arrays in their common dtype and in C order."""
+    dtype = np.result_type(*arrays)
+    return [np.ascontiguousarray(array, dtype) for array in arrays]

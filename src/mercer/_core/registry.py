@@ -1,0 +1,166 @@
+"""Registries: which class goes by which name, at run time and in model files.
+
+A class is entered once, by a decorator, in the file that defines it; validation, the command line, model files, the
+documentation and the law suites look it up here. A registry imports its own folder at the first look-up, so that a new
+kernel, solver, pre-image method or model is one new file. A name that nobody has entered is looked for once more among
+the packages that announce the entry point group ``mercer``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from typing import Any
+
+FILE_CLASSES: dict[str, type] = {}  # the name in a model file → class; files keep their names, classes may move
+_FILE_NAMES: dict[type, str] = {}
+
+
+class Registry(Mapping[str, type]):
+    """The classes of one kind by name: a mapping that fills itself at the first look-up."""
+
+    def __init__(self, kind: str, folders: tuple[str, ...], prefix: str, fits: Callable[[type], bool]):
+        self.kind, self.folders, self.prefix, self.fits = kind, folders, prefix, fits
+        self._classes: dict[str, type] = {}
+        self._filled = False
+
+    def enter(self, name: str, cls: type, file: str | None = None) -> None:
+        """Enter a class; the same class may be entered again (a reloaded module), another one may not."""
+        before = self._classes.get(name)
+        if before is not None and (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(
+                f"The {self.kind} name {name!r} is taken by {before.__module__}.{before.__qualname__}. "
+                "Register the class under another name."
+            )
+        self._classes[name] = cls
+        own = cls.__module__.partition(".")[0] == "mercer"
+        store(cls, file or (f"{self.prefix}.{cls.__name__}" if own else f"{self.kind}:{name}"))
+
+    def fill(self) -> None:
+        """Import the folders of this kind."""
+        if not self._filled:
+            self._filled = True
+            for folder in self.folders:
+                package = import_module(folder)
+                for module in iter_modules(getattr(package, "__path__", ())):
+                    import_module(f"{folder}.{module.name}")
+
+    def __getitem__(self, name: str) -> type:
+        self.fill()
+        if name not in self._classes:
+            _load_plugins()
+        return self._classes[name]
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[name]  # type: ignore[index]
+        except (KeyError, TypeError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        self.fill()
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        self.fill()
+        return len(self._classes)
+
+    def quoted(self) -> str:
+        """The names for an error message: 'a', 'b', 'c'."""
+        return ", ".join(map(repr, self))
+
+
+KERNELS = Registry("kernel", ("mercer.kernels",), "kernels", lambda cls: hasattr(cls, "onto") and hasattr(cls, "diag"))
+MODELS = Registry("model", ("mercer.models",), "models", lambda cls: hasattr(cls, "fit"))
+PREIMAGES = Registry("preimage", ("mercer.preimage",), "preimage", lambda cls: hasattr(cls, "bind"))
+SOLVERS = Registry(
+    "solver", ("mercer.linalg.solvers", "mercer.rkhs.landmarks"), "eigen", lambda cls: "__call__" in dir(cls)
+)
+KINDS = (KERNELS, MODELS, PREIMAGES, SOLVERS)  # in the order in which a class is asked
+
+
+def register(name: Any = None, *, file: str | None = None) -> Any:
+    """Enter a kernel, solver, pre-image method or model under a name.
+
+    The class can then be given by this name (``kernel="cauchy"``, ``--kernel cauchy``), saved in model files and
+    loaded from them. Its kind follows from what it is: a subclass of :class:`mercer.kernels.Kernel`, an estimator with
+    ``fit``, a pre-image method with ``bind``, or a solver with ``__call__(A, q, rng)``.
+
+    Parameters
+    ----------
+    name : str or class, default=None
+        The name; by default that of the class, in lower case. ``@register`` and ``@register("name")`` both work.
+    file : str, default=None
+        The name in model files, where it differs.
+
+    Returns
+    -------
+    decorator : callable
+        The class itself, or a decorator that returns it.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.kernels import RBF
+    >>> @mercer.register("gauss")
+    ... class Gauss(RBF):
+    ...     pass
+    >>> mercer.KernelPCA(kernel="gauss").kernel
+    'gauss'
+    """
+    if isinstance(name, type):
+        return register()(name)
+
+    def enter(cls: type) -> type:
+        registry = next((registry for registry in KINDS if registry.fits(cls)), None)
+        if registry is None:
+            raise TypeError(
+                f"{cls.__name__} cannot be registered: it is not a Kernel, has no fit (model), no bind (pre-image "
+                "method) and no __call__ (solver)."
+            )
+        registry.enter(cls.__name__.lower() if name is None else name, cls, file)
+        return cls
+
+    return enter
+
+
+def stored(file: str) -> Callable[[type], type]:
+    """Enter a class that model files may hold under the name ``file``, and that has no name elsewhere."""
+
+    def enter(cls: type) -> type:
+        store(cls, file)
+        return cls
+
+    return enter
+
+
+def store(cls: type, file: str) -> None:
+    """Enter a class under its name in model files."""
+    FILE_CLASSES[file] = cls
+    _FILE_NAMES[cls] = file
+
+
+def file_name(cls: type) -> str | None:
+    """The name of a class in model files; None where it has none."""
+    return _FILE_NAMES.get(cls)
+
+
+def file_class(file: str) -> type:
+    """The class of a name in a model file; KeyError where there is none. No module that a file names is imported."""
+    for registry in KINDS:
+        registry.fill()
+    if file not in FILE_CLASSES:
+        _load_plugins()
+    return FILE_CLASSES[file]
+
+
+def _load_plugins() -> None:
+    """Import what installed packages announce; once."""
+    if _load_plugins not in _done:
+        _done.append(_load_plugins)
+        for point in entry_points(group="mercer"):
+            point.load()
+
+
+_done: list = []

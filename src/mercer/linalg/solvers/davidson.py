@@ -1,0 +1,155 @@
+"""Block Davidson: eigenpairs of a matrix that nobody stores, in few passes over it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    columns,
+    double,
+    eps,
+    eye,
+    hstack,
+    largest,
+    namespace,
+    rows,
+    sqnorms,
+)
+from ..._core.registry import register
+from ..._core.tiles import map_rows, sum_rows
+from ..cholesky import rpcholesky
+from ..ritz import TINY, Ritz, norms, orthonormal, polished, projection, rayleigh_ritz
+
+EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
+RANK = (60, 300)  # of the factor, at least and at most: n/30 between them, and 4 for each component
+MOST_BLOCKS = 8  # of the first one's width in the basis, before it starts again from its Ritz vectors …
+ROOM = 2 * 10**6  # … or as many as have these entries, where there are few rows
+NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
+COARSE = 3e-5  # residual at which single precision has done its part …
+FLOOR = 3e-6  # … and where its products cost little, because the tiles are kept
+
+
+@register("davidson", file="davidson.Davidson")
+@dataclass(frozen=True)
+class Davidson:
+    """Block Davidson, preconditioned by a pivoted Cholesky factor, until every residual is below ``tol``·λ₁.
+
+    A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
+    them a hundredfold and more. The first passes are in single precision; what they find is then corrected in full.
+    ``rank`` is that of the factor, None for a few hundred (:func:`rank_for`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.eigen import Davidson
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> KernelPCA(2, solver=Davidson(tol=1e-8)).fit(X).solver_.residual < 1e-8
+    True
+    """
+
+    tol: float = 1e-6
+    rank: int | None = None
+    max_passes: int = 30
+    strict = True  # a residual above ``tol`` is a failure where LAPACK can take over
+    fewest_rows = 100  # up to here the front door decomposes the whole matrix instead
+
+    def __call__(self, A: Any, q: int, rng: Any) -> Ritz:
+        """Return Ritz pairs of A."""
+        n, coarse = A.shape[0], A.coarse()
+        width = min(n, q + max(EXTRA, q // 5))
+        factor = _Factor.of(coarse, self.rank or rank_for(n, q), rng)
+        basis = factor.leading(width, rng)
+        if coarse is A:
+            return self._iterate(A, q, factor, basis, 0)
+        ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if coarse.cheap else COARSE)
+        return self._iterate(A, q, factor, cast(factor.corrected(ritz, q), A.dtype), ritz.passes)
+
+    def _iterate(self, A: Any, q: int, factor: "_Factor", basis: Array, passes: int, tol: float | None = None) -> Ritz:
+        """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
+        n, width, tol = A.shape[0], basis.shape[1], tol or self.tol
+        images, passes = A @ basis, passes + 1
+        S, xp = projection(basis, images), namespace(basis)
+        while True:
+            ritz = rayleigh_ritz(basis, images, width, passes, S)
+            found = ritz.values.shape[0]
+            open_ = max(found - q, 0) + xp.nonzero(ritz.residuals[-q:] > tol)[0]
+            if open_.shape[0] == 0 or passes >= self.max_passes:
+                return ritz
+            if basis.shape[1] + open_.shape[0] > min(n, max(MOST_BLOCKS * width, ROOM // n)):
+                basis, images, S = ritz.vectors, ritz.images, eye(found, S) * ritz.values
+            new = orthonormal(cast(factor.corrections(ritz, open_), A.dtype), basis)
+            if new.shape[1] == 0:
+                return ritz
+            A_new = A @ new
+            across = projection(basis, A_new)
+            S = xp.concat([hstack(S, across), hstack(across.T, projection(new, A_new))])
+            basis, images, passes = hstack(basis, new), hstack(images, A_new), passes + 1
+
+
+def rank_for(n: int, q: int) -> int:
+    """The rank of the factor that balances its own cost against the passes it saves, as measured."""
+    return min(n, max(RANK[0], min(RANK[1], n // 30), 4 * q))
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """A ≈ GGᵀ + τI, G = JᵀF of K ≈ FFᵀ, which is never formed: J acts on thin matrices. GᵀG = WSWᵀ.
+
+    τ spreads the trace that the factor leaves over all directions: much of it where every row has a part of its own.
+    """
+
+    A: Any
+    F: Any
+    S: Any
+    W: Any
+    tau: float
+
+    @classmethod
+    def of(cls, A: Any, rank: int, rng: Any) -> "_Factor":
+        """The factor from a pivoted Cholesky of the matrix that A is centred from."""
+        F = rpcholesky(A.gram, rank, rng)[0]
+        xp = namespace(F)
+        S, W = xp.linalg.eigh(cast(A.congruence(F), F.dtype))
+        kept = S.shape[0] * eps(F) * largest(S) < S
+        left = A.gram.diag() - sqnorms(F)
+        tau = max(float(xp.mean(xp.square(A.root[:, 0]) * left)), 0.0)
+        return cls(A, F, double(xp.flip(S[kept])), double(xp.flip(columns(W, kept), axis=1)), tau)
+
+    def leading(self, width: int, rng: Any) -> Array:
+        """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
+        xp, known = namespace(self.F), min(width, self.S.shape[0])
+        basis = xp.linalg.qr(self._times(self.W[:, :known] / xp.sqrt(self.S[:known])))[0]
+        missing = asarray_like(rng.standard_normal((basis.shape[0], width - basis.shape[1])), basis, basis.dtype)
+        return hstack(basis, orthonormal(missing, basis))
+
+    def corrected(self, ritz: Ritz, q: int) -> Array:
+        """The last q Ritz vectors, each with its own correction: v − (GGᵀ + τI − θI)⁻¹r, orthonormal."""
+        xp, V = namespace(self.F), double(ritz.vectors[:, -q:])
+        step = double(self.corrections(ritz, slice(-q, None)))
+        theta = xp.clip(ritz.values[-q:], TINY, None)
+        lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * cast(theta, ritz.vectors.dtype))
+        scale = lengths / xp.maximum(theta - self.tau, NEARNESS * theta)
+        step *= xp.where(scale * norms(step) < 1, scale, 0.0)  # a longer one than the vector itself corrects nothing
+        return polished(V - (step - V @ (V.T @ step)))
+
+    def corrections(self, ritz: Ritz, open_: Any) -> Array:
+        """(GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ for some residuals r, times σ = θ − τ; U = GWS^{−½}."""
+        xp = namespace(self.F)
+        theta = xp.clip(rows(ritz.values, open_), TINY, None)
+        R = columns(ritz.images, open_) - columns(ritz.vectors, open_) * cast(theta, ritz.vectors.dtype)
+        R = cast(R / xp.clip(norms(R), TINY, None), self.F.dtype)
+        theta = xp.maximum(theta - self.tau, NEARNESS * theta)
+        gap = self.S[:, None] - theta
+        gap = xp.where(abs(gap) < NEARNESS * theta, xp.copysign(NEARNESS * theta, gap), gap)
+        U = self.W / xp.sqrt(self.S)
+        JR = self.A.J(R)
+        GtR = sum_rows(lambda f, r: double(f.T @ r), self.F, JR, width=self.F.shape[1])
+        return self._times(U @ ((theta / gap + 1) * (U.T @ GtR))) - R
+
+    def _times(self, M: Array) -> Array:
+        """G M."""
+        M = cast(M, self.F.dtype)
+        return self.A.Jt(map_rows(lambda f: f @ M, self.F, width=self.F.shape[1]))

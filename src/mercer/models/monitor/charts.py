@@ -1,0 +1,99 @@
+"""Charts of rows in time: smoothed statistics, their limits, alarms and the delay to the first of them."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from .limits import Limits
+
+UNEVEN = 1.5  # usual steps: a longer one is a gap
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """T² and SPE of rows in time, smoothed, with their limits.
+
+    ``beyond`` tells the rows where either exceeds its limit, ``alarms`` those where it has done so for ``run`` rows in
+    a row.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor, datasets
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
+    >>> chart = monitor.chart(datasets.three_tanks(1, n=200, fault="sensor", start=100)[0])
+    >>> chart.delay(100)
+    0
+    """
+
+    t2: np.ndarray
+    spe: np.ndarray
+    limits: Limits
+    beyond: np.ndarray
+    alarms: np.ndarray
+
+    def delay(self, start=0):
+        """Rows from ``start``, where a fault began, to the first alarm at or after it; None where there is none."""
+        later = np.flatnonzero(self.alarms[start:])
+        return int(later[0]) if len(later) else None
+
+    def false_alarm_rate(self, stop=None):
+        """The share of the rows before ``stop``, where a fault began, that are beyond a limit."""
+        return float(np.mean(self.beyond[:stop]))
+
+    def plot(self, of="spe", ax=None):
+        """Draw T² (``of="t2"``) or SPE in time, with its limit: :func:`mercer.plots.timeline`."""
+        from ...plots import timeline
+
+        return timeline(getattr(self, of), getattr(self.limits, of), of, ax)
+
+    def __str__(self):
+        first = np.flatnonzero(self.alarms)
+        word = f"first alarm at row {first[0]}" if len(first) else "no alarm"
+        return f"{len(self.t2)} rows, {int(self.beyond.sum())} beyond a limit, {word}"
+
+
+def chart(t2, spe, limits, smoothing, run, gaps=()):
+    """The chart of statistics in time, smoothed anew after each gap."""
+    pieces = np.split(np.column_stack([t2, spe]), gaps)
+    t2, spe = np.concatenate([smoothed(piece, smoothing) for piece in pieces]).T
+    beyond = (t2 > limits.t2) | (spe > limits.spe)
+    return Chart(t2, spe, limits, beyond, np.concatenate([_runs(piece, run) for piece in np.split(beyond, gaps)]))
+
+
+def smoothed(values, smoothing):
+    """The exponentially weighted moving average sₜ = (1 − a)sₜ₋₁ + a·vₜ of each column, a = ``smoothing``, s₀ = v₀."""
+    if len(values) == 0 or smoothing == 1:
+        return values
+    start = (1 - smoothing) * values[:1]
+    return lfilter([smoothing], [1, smoothing - 1], values, axis=0, zi=start)[0]
+
+
+def _runs(beyond, run):
+    """Where the last ``run`` rows were all beyond."""
+    counts = np.cumsum(beyond)
+    before = np.concatenate([np.zeros(min(run, len(beyond)), counts.dtype), counts[:-run]])
+    return counts - before == run
+
+
+def gaps_of(X):
+    """Rows of a frame with a time index that follow a gap; an error where time does not go forward."""
+    index = getattr(X, "index", None)
+    if index is None or not hasattr(index, "freq") or not hasattr(index, "asi8") or len(index) < 2:
+        return []
+    steps = np.diff(index.asi8)
+    if np.any(steps <= 0):
+        row = int(np.argmax(steps <= 0)) + 1
+        raise ValueError(
+            f"The rows must be in the order of time, and row {row} ({index[row]}) is not after the one before it. "
+            "Sort the frame, for example by X.sort_index(), and drop repeated times."
+        )
+    gaps = np.flatnonzero(steps > UNEVEN * np.median(steps)) + 1
+    if len(gaps):
+        warnings.warn(
+            f"The rows are not evenly spaced in time: {len(gaps)} gaps, the first before row {gaps[0]} "
+            f"({index[gaps[0]]}). Smoothing and runs begin anew after each. Resample the frame if this is not meant.",
+            stacklevel=4,
+        )
+    return list(gaps)

@@ -1,0 +1,52 @@
+"""What classifiers take for each class: labels, priors and numbers of components."""
+
+from collections.abc import Mapping
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+from .._core.sklearn import check_y
+
+
+def check_labels(estimator, X, y):
+    """Return y as a one-dimensional array of labels, one for each row."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    y = check_y(y, estimator=estimator)
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    return y
+
+
+def class_priors(priors, shares):
+    """Return p_c: the shares of the rows, equal ones, or those given, which need not sum to 1."""
+    if isinstance(priors, str):
+        return shares if priors == "empirical" else np.full(len(shares), 1 / len(shares))
+    given = np.asarray(priors, float)
+    if given.shape != shares.shape or not np.all(given >= 0) or not 0 < given.sum() < np.inf:
+        raise ValueError(
+            f"priors must be 'empirical', 'uniform' or {len(shares)} numbers ≥ 0, one for each class, "
+            f"and {priors!r} was given."
+        )
+    return given / given.sum()
+
+
+def class_components(n_components, classes):
+    """Return the number of axes of each class, None for all, from a number, a sequence or a dictionary."""
+    if n_components is None or isinstance(n_components, Integral):
+        return [n_components] * len(classes)
+    given = list(n_components)
+    if isinstance(n_components, Mapping):
+        given = [n_components.get(label, -1) for label in classes.tolist()]
+    if len(given) != len(classes) or not all(map(_is_number_of_axes, given)):
+        raise ValueError(
+            f"n_components must be one whole number ≥ 0 or None for each of the classes {classes.tolist()}, "
+            f"and {n_components!r} was given."
+        )
+    return given
+
+
+def _is_number_of_axes(q):
+    return q is None or (isinstance(q, int | np.integer) and q >= 0)

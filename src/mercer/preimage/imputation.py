@@ -1,0 +1,114 @@
+"""Rows with missing entries, moved towards a principal subspace until they settle.
+
+What is sought is a point of least squared distance r² to the subspace, among the rows that agree with what is known.
+Projection onto the subspace and pre-image, taken in turn, lower r² at every step.
+"""
+
+import numpy as np
+
+from .._core.tiles import row_tiles
+from ..kernels import Radial
+from . import as_preimage
+
+TEMPORARIES = 6  # arrays of the size (rows, anchors) alive at once
+HIDDEN = 0.1  # of the known values, where some are hidden to compare
+ENOUGH_VALUES = 300  # hidden in all draws together
+MOST_DRAWS = 3
+CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
+
+
+def completions(subspace, Z, donors, max_iter, tol):
+    """Rows settled from each start, their r², and the number of alternations: (s, n, d), (s, n), int.
+
+    Entries that are NaN begin at 0, and at the values of each donor: a row (d,) for all, or one for each (n, d).
+    """
+    missing = np.isnan(Z)
+    starts = np.concatenate([np.where(missing, start, Z) for start in (0.0, *donors)])
+    X, n_iter = _settle(subspace, starts, np.tile(missing, (1 + len(donors), 1)), max_iter, tol)
+    return X.reshape(-1, *Z.shape), subspace.split(X)[1].reshape(-1, len(Z)), n_iter
+
+
+def nearest(donors, Z, p):
+    """For each row of Z the p donors that are nearest in the entries that it has, the nearest first: (p, n, d)."""
+    known = ~np.isnan(Z)
+    full = np.where(known, Z, 0.0)
+    t = -2 * (full @ donors.T) + known.astype(Z.dtype) @ (donors**2).T  # but for Σz², the same for all donors
+    order = np.argsort(t, axis=1, kind="stable")[:, :p]
+    return donors[order].transpose(1, 0, 2)
+
+
+def hide(Z, rng):
+    """Masks of a tenth of the values, to be hidden, in as many draws as it takes: every column and row keeps one.
+
+    No row loses more than a fifth of its columns, or one value: where next to nothing is known, errors are large
+    whatever the settings, and would hide their differences.
+    """
+    masks: list[np.ndarray] = []
+    known, most = ~np.isnan(Z), max(1, Z.shape[1] // 5)
+    while len(masks) < MOST_DRAWS and sum(mask.sum() for mask in masks) < ENOUGH_VALUES:
+        lot = np.where(known, rng.random(Z.shape), 1.0)
+        hidden = (lot < HIDDEN) & (np.argsort(np.argsort(lot, axis=1), axis=1) < most)
+        hidden &= (known & ~hidden).any(axis=0)
+        hidden &= (known & ~hidden).any(axis=1, keepdims=True)
+        masks.append(hidden)
+    return [mask for mask in masks if mask.any()]
+
+
+def average(ends, r2, rho):
+    """Σ w·end / Σ w over the starts, w = exp(−r²/ρ): (n, d)."""
+    w = np.exp(-(r2 - r2.min(axis=0)) / max(rho, np.finfo(float).eps))
+    return np.einsum("sn,snd->nd", w / w.sum(axis=0), ends)
+
+
+def _settle(subspace, X, missing, max_iter, tol):
+    """Step until no row moves by ``tol``; a step that raises r² is taken back by half."""
+    step, before = _steps(subspace), X.copy()
+    r2, going, n_iter = np.full(len(X), np.inf), np.flatnonzero(missing.any(axis=1)), 0
+    while len(going) and n_iter < max_iter:
+        n_iter += 1
+        tiles = [going[rows] for rows in row_tiles(len(going), TEMPORARIES * subspace.Z.shape[0])]
+        moved = [_move(step, X, before, r2, missing, rows) for rows in tiles]
+        going = going[np.concatenate(moved) > tol]
+    return X, n_iter
+
+
+def _move(step, X, before, r2, missing, rows):
+    """Move some rows in place; return by how much, the root of the mean square over their missing entries."""
+    x, gone = X[rows], missing[rows]
+    goal, now = step(x)
+    worse = (now > r2[rows])[:, None]
+    new = np.where(gone, np.where(worse, (x + before[rows]) / 2, goal), x)
+    kept = worse[:, 0]
+    before[rows[~kept]], r2[rows[~kept]] = x[~kept], now[~kept]
+    X[rows] = new
+    return np.sqrt(np.sum((new - x) ** 2, axis=1) / gone.sum(axis=1))
+
+
+def _steps(subspace):
+    """The function x ↦ pre-image of the projection of φ(x), and r² of x.
+
+    For radial kernels the pre-image is one step of the fixed point x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), g = s + By, from
+    the same evaluation of the kernel: the projection moves with the row, to go on to the end would be wasted.
+    """
+    if not isinstance(subspace.kernel, Radial):
+        nearest = as_preimage("auto", subspace.kernel).bind(subspace)
+
+        def step(x):
+            Y, r2 = subspace.split(x)
+            return nearest(subspace.lift(Y), x).X, r2
+
+        return step
+    B, s, Z = (part.astype(float) for part in (subspace.axes.B, subspace.mean.B[:, 0], subspace.Z))
+    both = subspace.kernel.with_slope(Z)
+
+    def fixed_point(x):
+        k, slope = both(x)
+        Y = k @ B - subspace.offset
+        r2 = 1 - 2 * (k @ s) + subspace.mean_sqnorm - np.sum(Y**2, axis=1)  # κ(0) = 1
+        slope *= Y @ B.T + s
+        total = slope.sum(axis=1)
+        sound = np.abs(total) > CANCELLED * np.abs(slope).sum(axis=1)
+        goal = slope @ Z / np.where(sound, total, 1.0)[:, None]
+        return np.where(sound[:, None], goal, x), r2
+
+    return fixed_point

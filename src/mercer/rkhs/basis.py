@@ -1,0 +1,244 @@
+"""Orthonormal bases of spans of images: coordinates of φ(x), what lies outside, and moments of coordinates.
+
+Landmarks, explicit features, the rows of a mixture, the classes of a classifier and the noise of a sample all work in
+such a basis ΦR, with R = L⁻ᵀ of K_ZZ = LLᵀ.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._core.arrays import Array, full, is_foreign, largest, namespace, row_numbers, rows, zeros
+from .._core.dask import is_lazy, lazy_ones
+from .._core.memory import check_memory
+from .._core.registry import stored
+from .._core.tiles import fold_rows, map_rows
+from ..kernels import Kernel
+from ..kernels.base import in_float64
+from ..linalg.cholesky import inverse_of_lower, pivoted_cholesky, rpcholesky
+from ..linalg.eigenpairs import Report, eigenpairs
+from ..linalg.operators import Dense, Gram
+from ..linalg.solvers.exact import Exact
+from .expansion import Expansion
+
+TALL = 4  # times as many rows as fit the cache: adding up m × m matrices is work that short tiles do more often
+BLOCKS = 4  # of a triangular matrix
+RAW_CONDITION = 1e5  # of K_ZZ: below it moments of k(x, Z) itself lose no digit that anybody sees
+GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, LAPACK's copy of it, its factor
+CANDIDATES = 3  # rows drawn for each feature: among so many, some that span the space and do so well
+IN_SPAN = 100 * float(np.finfo(float).eps)  # of the largest k(x, x): what is left of a row that lies in the span
+
+
+@stored("landmarks.LandmarkBasis")
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut at its numerical rank, R = L⁻ᵀ on the rows that are kept."""
+
+    kernel: Kernel
+    Z: Any
+    R: Any
+    condition: float
+    given: Any  # all points, also those that add nothing: they decide the signs
+    kept: Any = None  # numbers of the points that the basis stands on
+
+    @classmethod
+    def of(cls, kernel: Kernel, Z: Any) -> "Basis":
+        """Return the basis on the points Z; those that add nothing are dropped."""
+        F, kept = pivoted_cholesky(kernel(in_float64(Z), in_float64(Z)))
+        L = rows(F, kept)
+        R = inverse_of_lower(L).T if len(kept) else L
+        return cls(kernel, rows(Z, kept), R, float((L[0, 0] / L[-1, -1]) ** 2) if len(kept) else 1.0, Z, kept)
+
+    @classmethod
+    def among(cls, kernel: Kernel, Z: Any, tol: float) -> "Basis":
+        """Return a basis on as many of the points Z as leave no φ(z) more than ``tol`` of its squared length outside.
+
+        K_ZZ is not formed. The points are the same for every call, so that samples depend on their own seed alone.
+        """
+        xp, Z = namespace(Z), in_float64(Z)
+        gram = Dense(kernel(Z, Z)) if xp.isdtype(Z.dtype, "integral") else Gram(kernel, Z)
+        _, kept = rpcholesky(gram, Z.shape[0], np.random.default_rng(0), tol=tol)
+        R = inverse_of_lower(xp.linalg.cholesky(gram.block(kept))).T
+        return cls(kernel, rows(Z, kept), R, np.inf, Z, kept)
+
+    @classmethod
+    def spanning(cls, kernel: Kernel, X: Any, f: int, rng: np.random.Generator) -> tuple["Basis", np.ndarray]:
+        """Return a basis of span φ(X), of at most f vectors on rows of X, and the numbers of those rows.
+
+        Some rows are drawn at random; where they do not span all others, those that are farthest off join them.
+        """
+        n = X.shape[0]
+        chosen, rank = np.sort(rng.choice(n, min(n, CANDIDATES * f), replace=False)), -1
+        while True:
+            basis = cls.of(kernel, rows(X, chosen))
+            far = np.empty(0, int)
+            if basis.R.shape[1] not in (f, rank):
+                rank = basis.R.shape[1]
+                far = _farthest(basis.outside(X), min(n, f), IN_SPAN * largest(kernel.diag(basis.given)))
+            if len(far) == 0:
+                return replace(basis, condition=np.inf), chosen[basis.kept]  # turned tile by tile: it keeps all digits
+            chosen = np.union1d(chosen, far)
+
+    def moved(self, convert: Any) -> "Basis":
+        """Return a copy with all arrays converted by ``convert``."""
+        Z, R, given = map(convert, (self.Z, self.R, self.given))
+        return replace(self, kernel=self.kernel.moved(convert), Z=Z, R=R, given=given)
+
+    @property
+    def rank(self) -> int:
+        """The number of basis vectors."""
+        return self.R.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of coefficients: that of the points, and float64 where these are row numbers."""
+        xp = namespace(self.Z)
+        return xp.float64 if xp.isdtype(self.Z.dtype, "integral") else self.Z.dtype
+
+    def __call__(self, X: Any) -> Array:
+        """Return f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""
+        return _times_upper(self.kernel(in_float64(X), in_float64(self.Z)), self.R)
+
+    def of_vectors(self, f: Expansion) -> Array:
+        """Return the coordinates of vectors of the feature space in the basis: (rank, p)."""
+        return self.R.T @ f(self.Z)
+
+    def outside(self, X: Any) -> Array:
+        """Return k(x, x) − ‖f‖²: the squared distance of each image to the span of the basis."""
+        xp = namespace(X)
+        tile = lambda x, k_xx: k_xx - xp.sum(self(x) ** 2, axis=1)  # noqa: E731
+        return map_rows(tile, X, self.kernel.diag(X), width=self.rank)
+
+    def moments(self, X: Any, weights: Array | None = None) -> "Moments":
+        """Return the sums over the rows of 1, f, ffᵀ and k(x, x), in one pass with a tile in memory at a time.
+
+        Where K_ZZ is well conditioned they are sums over k(x, Z) that are turned by R once; else every tile is.
+        """
+        k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
+        m = self.R.shape[0]
+
+        def add(sums: Any, x: Array, w: Array) -> None:
+            x = in_float64(x)
+            f = _times_upper(k(x), self.R) if turned else k(x)
+            first, second, diagonal = sums
+            first += w @ f
+            if weights is not None:
+                f *= namespace(w).sqrt(w)[:, None]
+            second += f.T @ f
+            diagonal += w @ self.kernel.diag(x)
+
+        w = _ones(X) if weights is None else weights
+        start = lambda: (zeros((m,), self.R), zeros((m, m), self.R), zeros((1,), self.R))  # noqa: E731
+        first, second, diagonal = fold_rows(add, start, X, w, width=max(1, m // TALL))
+        if not turned:
+            first, second = self.R.T @ first, self.R.T @ second @ self.R
+        count = float(X.shape[0] if weights is None else namespace(w).sum(w))
+        return Moments(self, count, first, second, float(diagonal[0]))
+
+
+def _ones(X: Any) -> Array:
+    """Return a weight of 1 for each row; in NumPy it takes no room, and for lazy rows it is as lazy."""
+    if is_lazy(X):
+        return lazy_ones(X)
+    return full(X.shape[:1], 1.0, X) if is_foreign(X) else np.broadcast_to(1.0, X.shape[:1])
+
+
+def _times_upper(K: Array, R: Array) -> Array:
+    """Return K @ R for an upper triangular R: in four blocks of columns, five eighths of the work; at once elsewhere."""
+    if is_foreign(K):
+        return K @ R
+    out = np.empty((len(K), len(R)))
+    for block in np.array_split(np.arange(len(R)), BLOCKS):
+        if len(block):
+            start, end = block[0], block[-1] + 1
+            np.matmul(K[:, :end], R[:end, start:end], out=out[:, start:end])
+    return out
+
+
+def _farthest(left: Array, f: int, least: float) -> np.ndarray:
+    """Return the numbers of the f largest entries, of those that are above the least."""
+    order = namespace(left).argsort(left)[-f:]
+    return row_numbers(order[rows(left, order) > least])
+
+
+@stored("landmarks.Moments")
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows of 1, f, ffᵀ and k(x, x) in one basis: they add, so that data may come in pieces."""
+
+    basis: Basis
+    count: float
+    first: Any
+    second: Any
+    diagonal: float
+
+    def moved(self, convert: Any) -> "Moments":
+        """Return a copy with all arrays converted by ``convert``."""
+        first, second = convert(self.first), convert(self.second)
+        return Moments(self.basis.moved(convert), self.count, first, second, self.diagonal)
+
+    def scaled(self, c: float) -> "Moments":
+        """Return the moments of rows that count c times as much."""
+        return Moments(self.basis, c * self.count, c * self.first, c * self.second, c * self.diagonal)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(
+            self.basis,
+            self.count + other.count,
+            self.first + other.first,
+            self.second + other.second,
+            self.diagonal + other.diagonal,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Coordinates fₙ of φ(xₙ) in an orthonormal basis, and what lies outside it: k(xₙ, xₙ) = ‖fₙ‖² + outsideₙ.
+
+    ``R`` writes the basis on the anchors ``Z`` as ΦR. Where the basis holds all of φ it is None: the axes of a
+    weighted covariance are then written on the rows themselves, B = wY/λ, which loses fewer digits.
+    """
+
+    kernel: Kernel
+    Z: Any
+    F: np.ndarray
+    outside: np.ndarray
+    R: np.ndarray | None
+    report: Report
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        solver: Any,
+        *,
+        gram: Any = None,
+        q: Any = None,
+        weights: Any = None,
+        rng: Any = None,
+    ) -> "Coordinates":
+        """Return the coordinates of the rows of X: inside the span of landmarks, or of the whole Gram matrix."""
+        if hasattr(solver, "basis"):
+            basis = solver.basis(kernel, X, q, weights, rng)
+            F = map_rows(basis, X, width=2 * basis.rank)
+            return cls(kernel, basis.Z, F, _outside(kernel.diag(in_float64(X)), F), basis.R, Report(solver, 1, 0.0))
+        check_memory("solver='exact'", X.shape[0], GRAM_ARRAYS, "Use solver='landmarks'.")
+        K = (Gram(kernel, X) if gram is None else gram).dense()
+        if kernel.definite:
+            F = pivoted_cholesky(K)[0]
+            return cls(kernel, X, F, _outside(K.diagonal(), F), None, Report(solver, 1, 0.0))
+        pairs = eigenpairs(Dense(K), None, Exact(), definite=False)  # the negative part is left out
+        root = np.sqrt(pairs.values)
+        F = pairs.vectors * root
+        return cls(kernel, X, F, K.diagonal() - np.sum(F**2, axis=1), pairs.vectors / root, pairs.info)
+
+    @property
+    def rank(self) -> int:
+        """The number of coordinates."""
+        return self.F.shape[1]
+
+
+def _outside(diagonal: np.ndarray, F: np.ndarray) -> np.ndarray:
+    return np.maximum(diagonal - np.sum(F**2, axis=1), 0)

@@ -1,0 +1,163 @@
+"""Landmarks: few points that stand for many, and how they are chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.cluster import MiniBatchKMeans
+
+from .._core.arrays import Array, asarray_like, cast, eps, is_foreign, library, namespace, row_numbers, rows
+from .._core.dask import is_lazy, take
+from .._core.registry import register
+from ..kernels import Kernel
+from ..linalg import eigenpairs
+from ..linalg.cholesky import rpcholesky
+from ..linalg.operators import Gram
+from .basis import Basis
+
+ROWS_EACH = 15  # rows among which each landmark is chosen: of more rows than that, a random part
+LARGE = 100_000  # rows: above it, a pass over all pairs takes longer than people wait
+
+
+@register("landmarks", file="landmarks.Landmarks")
+@dataclass(frozen=True)
+class Landmarks:
+    """Kernel PCA inside the span of ``n`` landmarks, in one pass over the rows: O(nm²) time, O(m²) memory.
+
+    ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
+    ``n=None`` takes 10 for each component, at least 500.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.eigen import Landmarks
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = KernelPCA(2, solver=Landmarks(50), random_state=0).fit(X)
+    >>> model.anchors_.shape
+    (50, 3)
+    >>> model.solver_.outside_share < 0.05  # of the variance, outside the span of the landmarks
+    True
+    """
+
+    n: int | None = None
+    choose: Any = "rpcholesky"
+
+    def basis(self, kernel: Kernel, X: Any, q: int | None, weights: Array | None, rng: Any) -> Basis:
+        """Return an orthonormal basis of the span of landmarks among the rows X."""
+        return Basis.of(kernel, self(kernel, X, q, weights, rng))
+
+    def __call__(self, kernel: Kernel, X: Any, q: int | None, weights: Array | None, rng: Any) -> Any:
+        """Return the landmarks for rows X: an array of points, or row numbers where X are row numbers."""
+        if not isinstance(self.choose, str):
+            return _given(self.choose, X)
+        if self.choose not in CHOICES:
+            raise ValueError(
+                f"Landmarks(choose={self.choose!r}): give {', '.join(map(repr, CHOICES))}, row numbers or points."
+            )
+        m = max(500, 10 * (q or 0)) if self.n is None else self.n
+        if m >= X.shape[0]:
+            return take(X, slice(None))
+        return CHOICES[self.choose](kernel, X, m, weights, rng)
+
+
+def choose(solver: Any, n: int, q: int | None) -> Any:
+    """Return the solver that a name stands for; ``"auto"`` by this table.
+
+    ==============================  ============================================
+    very few rows (n ≤ 100)         ``Exact``: LAPACK on the stored matrix
+    many components (q > n/5)       ``Exact``: no iteration saves anything
+    few rows (n ≤ 1200; n ≤ 3000    ``Lanczos`` on the stored matrix
+    with q ≥ 30)
+    up to 100 000 rows              ``Davidson``, no matrix stored
+    more                            ``Landmarks``: one pass, error reported
+    ==============================  ============================================
+
+    Parameters
+    ----------
+    solver : str or solver
+        A name; a solver is returned as it is.
+    n : int
+        Number of samples.
+    q : int or None
+        Number of components; None for all.
+
+    Returns
+    -------
+    solver : solver
+        An instance.
+
+    Examples
+    --------
+    >>> from mercer.eigen import choose
+    >>> choose("auto", n=50, q=2), choose("auto", n=20_000, q=10)
+    (Exact(), Davidson(tol=1e-06, rank=None, max_passes=30))
+    """
+    return Landmarks() if _goes_to_landmarks(solver, n, q) else eigenpairs.choose(solver, n, q)
+
+
+def choose_for(x: Array, solver: Any, n: int, q: int | None) -> Any:
+    """Return the solver of the same table that works on the library of the array ``x``."""
+    return Landmarks() if _goes_to_landmarks(solver, n, q) else eigenpairs.choose_for(x, solver, n, q)
+
+
+def _goes_to_landmarks(solver: Any, n: int, q: int | None) -> bool:
+    return isinstance(solver, str) and solver == "auto" and n > LARGE and q is not None and 5 * q <= n
+
+
+def chooses_basis(solver: Any) -> bool:
+    """Return True if a solver, or the name of one, works in a basis (:class:`Landmarks`) instead of on an operator."""
+    return hasattr(Landmarks if isinstance(solver, str) and solver == "landmarks" else solver, "basis")
+
+
+def _given(choice: Any, X: Any) -> Any:
+    choice = choice if issparse(choice) else asarray_like(choice, choice if is_foreign(choice) else X)
+    if choice.ndim == 1 and namespace(choice).isdtype(choice.dtype, "integral"):
+        return take(X, choice)
+    if choice.ndim != 2 or choice.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"Landmarks must be row numbers or points of {X.shape[1]} columns; the shape is {choice.shape}."
+        )
+    return cast(choice.copy() if issparse(choice) else namespace(choice).asarray(choice, copy=True), X.dtype)
+
+
+def _by_rpcholesky(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
+    part, some = sample_rows(X, ROWS_EACH * m, rng)
+    numbered = namespace(part).isdtype(part.dtype, "integral")
+    gram = Gram(kernel, part) if numbered else Gram(kernel, part).coarse()
+    _, pivots = rpcholesky(gram, m, rng, None if weights is None else take(weights, some))
+    return rows(part, np.sort(pivots))
+
+
+def sample_rows(X: Any, most: int, rng: Any) -> tuple[Any, np.ndarray]:
+    """Return a random subset of at most ``most`` rows, and their numbers in rising order."""
+    n = X.shape[0]
+    some = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    return take(X, some), some
+
+
+def _by_chance(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
+    if is_foreign(weights):  # the rows of smallest e/w, e ~ Exp(1), are drawn in turn with probabilities w
+        xp = namespace(weights)
+        keys = asarray_like(rng.exponential(size=X.shape[0]), X) / xp.clip(weights, eps(weights) ** 2, None)
+        keys = xp.where(weights > 0, keys, xp.inf)
+        return rows(X, np.sort(row_numbers(xp.argsort(keys)[:m])))
+    return take(X, np.sort(rng.choice(X.shape[0], m, replace=False, p=take(weights, slice(None)))))
+
+
+def _by_kmeans(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
+    if is_foreign(X):
+        raise ValueError(
+            f"Landmarks(choose='kmeans') works on NumPy arrays, and the rows are of {library(X)}. Use "
+            "choose='rpcholesky', or 'uniform'."
+        )
+    clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
+    if is_lazy(X):
+        X, some = sample_rows(X, ROWS_EACH * m, rng)
+        weights = take(weights, some)
+    return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
+
+
+CHOICES: dict[str, Callable] = {"rpcholesky": _by_rpcholesky, "uniform": _by_chance, "kmeans": _by_kmeans}
