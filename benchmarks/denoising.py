@@ -19,8 +19,9 @@ from denoising_data import decibels, digits, draws, moons, pooled, usps
 from sklearn.decomposition import PCA
 
 from mercer import KernelPCA, select
+from mercer._core import registry
 from mercer.kernels import Matern
-from mercer.preimage import METHODS, Learned, in_batches, projection
+from mercer.preimage import Learned, in_batches, projection
 from mercer.rkhs import principal_subspace
 
 TOP = 2.0  # the range of the pixels, for PSNR
@@ -59,7 +60,7 @@ def usps_tables(n_draws):
         for q in task.components:
             pca = PCA(q).fit(task.train)
             found["linear PCA", q] = [pca.inverse_transform(pca.transform(X)) for X in noisy]
-            for name, method in METHODS.items():
+            for name, method in registry.PREIMAGES.items():
                 found[name, q], found[f"{name}, compensated", q] = cleaned(whole[:q], method(), noisy)
         print(f"**{noise}** (noisy: {decibels(noisy[0], task.clean, TOP):.2f} dB)\n")
         table(["", *map(str, task.components), "best", "pooled"], _rows(task, found))
@@ -106,7 +107,11 @@ def splits_table(n_draws):
             noisy = draws(task, noise, n_draws)
             linear = [PCA(q).fit(task.train) for q in task.components]
             linear = [[pca.inverse_transform(pca.transform(X)) for X in noisy] for pca in linear]
-            ways = [cleaned(whole, METHODS[method](), noisy) for method in METHODS if method != "gradient"]
+            ways = [
+                cleaned(whole, registry.PREIMAGES[method](), noisy)
+                for method in registry.PREIMAGES
+                if method != "gradient"
+            ]
             plain, all_ways = [way[0] for way in ways], [X for way in ways for X in way]
             for measure, kernel in ((decibels, all_ways), (decibels, plain), (pooled, all_ways)):
                 lead = [
@@ -127,7 +132,7 @@ def compensation_table(n_draws):
         "digits": digits(),
         "moons": moons(),
     }
-    methods = {name: METHODS[name]() for name in ("fixed_point", "distances", "smoother", "learned")}
+    methods = {name: registry.PREIMAGES[name]() for name in ("fixed_point", "distances", "smoother", "learned")}
     methods["learned, alpha=0.1"] = Learned(0.1)
     rows = []
     for name, task in tasks.items():
@@ -150,7 +155,7 @@ def speed_table(_):
     """Milliseconds for a point, all at once and one by one."""
     task, rows = usps(), []
     noisy = np.vstack(draws(task, "Gaussian, sd 0.5", 5))
-    for method in METHODS:
+    for method in registry.PREIMAGES:
         model = KernelPCA(64, kernel=task.kernel, preimage=method, random_state=0).fit(task.train)
         Y = model.transform(noisy)
         model.inverse_transform(Y[:2])

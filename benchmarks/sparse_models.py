@@ -16,7 +16,7 @@ from data import clusters, folder
 from sklearn.svm import SVC
 
 from mercer import KernelPCA, SparseKernelPCA
-from mercer._core.tiles import single_blas
+from mercer._core.blas import single_blas
 from mercer.kernels import RBF
 from mercer.linalg.operators import Gram
 from mercer.rkhs.sparse.likelihood import Likelihood, choose_candidates

@@ -19,8 +19,8 @@ from mercer import KernelPCAMixture
 from mercer.datasets import two_cs
 from mercer.eigen import Exact
 from mercer.kernels import RBF
+from mercer.rkhs.basis import Coordinates
 from mercer.rkhs.em import by_chance, em
-from mercer.rkhs.mixture import Factor
 
 KERNEL, AXES, RHO = RBF.from_sigma(8.0), 2, 0.01
 FOUND = 0.95
@@ -43,7 +43,7 @@ def contenders(seed):
 def settled(X, y, seed):
     """The iterations until no label changes, where one random start finds the Cs; else None."""
     w = np.full(len(X), 1 / len(X))
-    factor = Factor.of(KERNEL, X, Exact())
+    factor = Coordinates.of(KERNEL, X, Exact())
     R = by_chance(factor, 2, w, np.random.default_rng(seed))
     steps = zip(range(STEPS), em(factor, R, [AXES] * 2, RHO, w), strict=False)
     labels = [step.R.argmax(axis=1) for _, step in steps]

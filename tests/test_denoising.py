@@ -8,10 +8,11 @@ from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
 
 from mercer import KernelPCA, select
+from mercer._core import registry
 from mercer._core.tiles import watched
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, InverseMultiquadric, Matern, Polynomial
-from mercer.preimage import METHODS, Compensated, FixedPoint, Learned, Smoother, projection
+from mercer.preimage import Compensated, FixedPoint, Learned, Smoother, projection
 
 RADIAL = [RBF(0.3), RBF(lengthscale=[0.8, 1.2, 1.0]), InverseMultiquadric(0.5), Matern(2.5, gamma=0.3)]
 
@@ -31,7 +32,7 @@ def fitted(X, kernel, method, q=100, **parameters):
 def test_the_choice_of_a_method_follows_the_error_on_clean_rows(X):
     model = KernelPCA(10, kernel=RBF(0.3))
     choice = select.preimage(model, X, 0.2, random_state=0)
-    assert set(choice.table) >= {*METHODS, *(f"compensated {name}" for name in METHODS)}
+    assert set(choice.table) >= {*registry.PREIMAGES, *(f"compensated {name}" for name in registry.PREIMAGES)}
     first = next(iter(choice.table))
     assert choice.table[first].decibels == max(score.decibels for score in choice.table.values())
     assert choice.estimator.preimage is choice.best
@@ -174,7 +175,7 @@ def test_a_grid_is_where_it_says(X):
     np.testing.assert_allclose(grid.X, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", registry.PREIMAGES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_every_method_walks(method, dtype, X):
     model = fitted(X.astype(dtype), RBF(0.3), method, 4)

@@ -53,7 +53,7 @@ WITHIN = {
     "captured",
     *("Profile", "sqdist"),
     *("grid", "in_batches", "line", "projection", "squared_error", "walk"),
-    *("Eigenpairs", "choose_elsewhere", "eigenpairs", "signs"),
+    *("Covariance", "Dense", "Eigenpairs", "Gram", "Operator", "Ritz", "Uncentred", "bind_preimage", "eigenpairs"),
 }
 # What functions return: shown where those are.
 RESULTS = {

@@ -5,7 +5,8 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import dropin, eigen
+from mercer import dropin
+from mercer._core import registry
 from mercer.kernels import RBF, Linear, Polynomial
 
 OMITTED = [
@@ -24,7 +25,7 @@ OMITTED = [
 
 MODELS = [
     mercer.KernelPCA(),
-    *(mercer.KernelPCA(2, solver=name, random_state=0) for name in eigen.NAMES),
+    *(mercer.KernelPCA(2, solver=name, random_state=0) for name in registry.SOLVERS),
     mercer.KernelPCA(2, center=False),
     mercer.KernelPCA(kernel="precomputed"),
     mercer.KernelPCA(kernel="linear"),

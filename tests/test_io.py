@@ -23,15 +23,16 @@ import scipy.sparse
 import sklearn.gaussian_process.kernels as gp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mercer.io.registry import class_of, name_of
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer import dropin, eigen, kernels, preimage
-from mercer._core import npy
+from mercer import dropin, kernels, preimage
+from mercer._core import npy, registry
+from mercer._core.registry import file_class as class_of
+from mercer._core.registry import file_name as name_of
 from mercer.io import CLASSES, FORMAT, TRUSTED_TYPES, ModelFileError, Unstorable, archive
 from mercer.io.decode import decode
 from mercer.io.encode import encode
@@ -64,9 +65,9 @@ MODELS = [
     mercer.KernelPCA(),
     mercer.KernelPCA(0.9, kernel=RBF(gamma="median"), center=False),
     mercer.KernelPCA(2, kernel=RBF(lengthscale=[1.0, 2.0, 3.0])),
-    *(mercer.KernelPCA(2, kernel=name) for name in kernels.NAMES if name not in {"precomputed", "chi2"}),
-    *(mercer.KernelPCA(2, kernel=G, solver=name, random_state=0) for name in eigen.NAMES),
-    *(mercer.KernelPCA(2, kernel=G, preimage=name) for name in preimage.METHODS),
+    *(mercer.KernelPCA(2, kernel=name) for name in registry.KERNELS if name not in {"precomputed", "chi2"}),
+    *(mercer.KernelPCA(2, kernel=G, solver=name, random_state=0) for name in registry.SOLVERS),
+    *(mercer.KernelPCA(2, kernel=G, preimage=name) for name in registry.PREIMAGES),
     mercer.KernelPCA(2, solver=Landmarks(20), random_state=np.random.RandomState(3)),
     mercer.KernelPCA(2, solver=Landmarks(choose=np.arange(0, 80, 4))),
     mercer.KernelPCA(2, kernel=RBF("median") + 2.0 * Linear() * OnColumns(RBF(0.3), slice(0, 2))),
@@ -237,7 +238,7 @@ def classes_of_the_package():
 def test_every_public_estimator_kernel_solver_and_preimage_is_on_the_list():
     public = [getattr(mercer, name) for name in mercer._HOMES]
     estimators = {value for value in public if isinstance(value, type) and issubclass(value, BaseEstimator)}
-    settings = {*eigen.NAMES.values(), *preimage.METHODS.values()}
+    settings = {*registry.SOLVERS.values(), *registry.PREIMAGES.values()}
     every_kernel = {
         cls for cls in classes_of_the_package() if issubclass(cls, kernels.Kernel) and not cls.__abstractmethods__
     }

@@ -18,7 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelPCA, eigen, kernels
+from mercer import KernelPCA
+from mercer._core import registry
 from mercer.eigen import Exact
 from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
 from mercer.preimage import Learned
@@ -26,7 +27,7 @@ from mercer.preimage import Learned
 # How far coordinates may be off, as a share of the largest: LAPACK and ARPACK go to rounding, others to their ``tol``.
 # Landmarks are an approximation by design.
 TOLERANCE = {"exact": 1e-8, "lanczos": 1e-8}
-SOLVERS = ["auto", *(name for name in eigen.NAMES if name != "landmarks")]
+SOLVERS = ["auto", *(name for name in registry.SOLVERS if name != "landmarks")]
 ALIKE = {
     "rbf": (RBF(0.3), {"gamma": 0.3}),
     "poly": (Polynomial(3, 0.2, 1.0), {"degree": 3, "gamma": 0.2, "coef0": 1.0}),
@@ -332,7 +333,7 @@ def test_a_kernel_by_name_instance_function_and_gaussian_process_is_one(X, X_new
         assert_same_model(models[0], model, X_new)
 
 
-@pytest.mark.parametrize("name", sorted(set(kernels.NAMES) - {"precomputed", "sigmoid"}))
+@pytest.mark.parametrize("name", sorted(set(registry.KERNELS) - {"precomputed", "sigmoid"}))
 def test_every_name_is_scikit_learns_kernel_or_our_default(name, X):
     X = np.abs(X)
     matern = gp.Matern(length_scale=(X.shape[1] / 2) ** 0.5, nu=1.5)
@@ -399,7 +400,7 @@ def test_the_report_tells_what_was_done_and_how_well(solver, X):
     model = KernelPCA(3, solver=solver, random_state=0).fit(X)
     report = model.solver_
     if solver != "auto":
-        assert isinstance(report.solver, eigen.NAMES[solver])
+        assert isinstance(report.solver, registry.SOLVERS[solver])
     assert report.passes >= 1
     V = model.subspace_.axes.B * np.sqrt(model.eigenvalues_)  # unit eigenvectors of the centred matrix
     K = model.kernel_(X, X)

@@ -9,7 +9,7 @@ from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Polynomial, Precomputed
 from mercer.linalg.cholesky import rpcholesky
 from mercer.linalg.operators import Dense, Gram
-from mercer.rkhs.basis import LandmarkBasis
+from mercer.rkhs import Basis
 
 KERNELS = [RBF(gamma=0.3), RBF(gamma=0.01), Polynomial(2, 1.0)]
 
@@ -141,7 +141,7 @@ def test_a_memory_mapped_file_is_read_in_tiles(tmp_path, X):
 
 def test_the_basis_is_orthonormal_and_drops_repeated_landmarks(X):
     kernel = RBF(0.3)
-    basis = LandmarkBasis.of(kernel, np.vstack([X[:20], X[:20]]))
+    basis = Basis.of(kernel, np.vstack([X[:20], X[:20]]))
     assert len(basis.Z) == 20
     np.testing.assert_allclose(basis.R.T @ kernel(basis.Z, basis.Z) @ basis.R, np.eye(20), atol=1e-9)
 

@@ -24,8 +24,8 @@ from mercer.datasets import three_clusters, two_cs
 from mercer.eigen import Exact, Landmarks
 from mercer.kernels import RBF, Polynomial, Precomputed, Sigmoid
 from mercer.rkhs import FeatureGaussian, principal_subspace
+from mercer.rkhs.basis import Coordinates
 from mercer.rkhs.em import EMPTY, by_chance, by_kmeans, em
-from mercer.rkhs.mixture import Factor
 
 pytestmark = [*usual, pytest.mark.filterwarnings("ignore:The clusters have")]
 
@@ -198,7 +198,7 @@ def test_the_callers_arrays_are_left_alone(X, R):
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_starts_are_responsibilities(X, start, k):
     w = np.full(len(X), 1 / len(X))
-    factor = Factor.of(WIDE, X, Exact())
+    factor = Coordinates.of(WIDE, X, Exact())
     R = start(factor, k, w, np.random.default_rng(0))
     assert R.shape == (len(X), k)
     np.testing.assert_allclose(R.sum(axis=1), 1)
@@ -210,7 +210,7 @@ def test_kernel_kmeans_ends_where_every_row_is_nearest_to_its_own_mean(X):
     rng = np.random.default_rng(1)
     w = rng.uniform(0.5, 2, len(X))
     w /= w.sum()
-    R = by_kmeans(Factor.of(WIDE, X, Exact()), 3, w, rng)
+    R = by_kmeans(Coordinates.of(WIDE, X, Exact()), 3, w, rng)
     K, s = WIDE(X, X), w[:, None] * R / (w @ R)
     distances = np.diagonal(K)[:, None] - 2 * K @ s + np.sum(s * (K @ s), axis=0)
     np.testing.assert_array_equal(distances.argmin(axis=1), R.argmax(axis=1))
@@ -218,7 +218,7 @@ def test_kernel_kmeans_ends_where_every_row_is_nearest_to_its_own_mean(X):
 
 def test_far_groups_are_all_found_by_kmeans():
     X, y = make_blobs(120, centers=[(0, 0), (20, 0), (0, 20), (20, 20)], cluster_std=0.5, random_state=0)
-    factor = Factor.of(RBF(gamma=0.1), X, Exact())
+    factor = Coordinates.of(RBF(gamma=0.1), X, Exact())
     w = np.full(len(X), 1 / len(X))
     for seed in range(5):
         R = by_kmeans(factor, 4, w, np.random.default_rng(seed))
@@ -278,7 +278,7 @@ def losing(X):
 
 def test_a_component_that_lost_its_rows_gets_the_one_that_is_explained_worst(X, losing):
     w = np.full(len(X), 1 / len(X))
-    steps = em(Factor.of(WIDE, X, Exact()), losing, (2, 2, 2), 0.01, w)
+    steps = em(Coordinates.of(WIDE, X, Exact()), losing, (2, 2, 2), 0.01, w)
     first, second = next(steps), next(steps)
     assert (w @ first.R)[2] < EMPTY
     assert second.filled

@@ -16,8 +16,8 @@ from mercer import KernelPCA, KernelPCAMonitor
 from mercer.datasets import TANK_SENSORS, three_tanks
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
+from mercer.models.monitor import limits
 from mercer.models.monitor.calibration import _folds, held_out, t2_and_spe
-from mercer.monitor import limits
 from mercer.rkhs.leave_one_out import leave_one_out
 
 OMITTED = ["check_dataframe_column_names_consistency", "check_inplace_ensure_writeable", "check_param_validation"]

@@ -15,14 +15,15 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimator_checks import OMITTED, takes_tables
 
-from mercer import KernelPCA, ProbabilisticKernelPCA, compress, datasets, eigen, select
+from mercer import KernelPCA, ProbabilisticKernelPCA, compress, datasets, select
+from mercer._core import registry
 from mercer.eigen import Exact, Landmarks
 from mercer.kernels import RBF, Linear, Polynomial, Precomputed
 from mercer.preimage import Smoother
 from mercer.rkhs import FeatureGaussian, Primal, principal_subspace
 
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)
-SOLVERS = ["auto", "em", *eigen.NAMES]
+SOLVERS = ["auto", "em", *registry.SOLVERS]
 
 # What the data of scikit-learn's checks reach: both ends of a kernel's width, and of the noise.
 CHECKED = [
@@ -46,7 +47,7 @@ MODELS = [
     ProbabilisticKernelPCA(),
     ProbabilisticKernelPCA(noise_variance=0.01),
     ProbabilisticKernelPCA(0.5, noise_variance=0.0),
-    *(ProbabilisticKernelPCA(2, solver=name, random_state=0) for name in ("auto", *eigen.NAMES)),
+    *(ProbabilisticKernelPCA(2, solver=name, random_state=0) for name in ("auto", *registry.SOLVERS)),
     ProbabilisticKernelPCA(2, kernel="linear", solver="em", tol=1e-11, max_iter=100, random_state=0),
     ProbabilisticKernelPCA(2, noise_variance="mle-rank", center=False),
     ProbabilisticKernelPCA(2, kernel="linear", noise_variance="mle-rank"),
@@ -97,7 +98,7 @@ def fitted(X, q=3, **parameters):
 
 @pytest.mark.parametrize("noise", ["mle", 0.01, 0])
 @pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("solver", [*eigen.NAMES, "em", Landmarks(n=130)], ids=str)
+@pytest.mark.parametrize("solver", [*registry.SOLVERS, "em", Landmarks(n=130)], ids=str)
 def test_the_solver_does_not_matter(X, X_new, solver, center, noise, same_up_to_sign):
     settings = {"noise_variance": noise, "center": center, "tol": 1e-9}
     model, exact = fitted(X, solver=solver, **settings), fitted(X, solver="exact", **settings)

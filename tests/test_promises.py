@@ -12,11 +12,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mercer.rkhs.subspace
 from mercer import KernelPCA, dropin, eigen
+from mercer._core import registry
 from mercer.eigen import Exact
 from mercer.kernels import RBF, Linear, Polynomial, Sigmoid
+from mercer.models import validation
 
-SOLVERS = ["auto", *(name for name in eigen.NAMES if name != "landmarks")]
-EVERY_SOLVER = ["auto", *eigen.NAMES]
+SOLVERS = ["auto", *(name for name in registry.SOLVERS if name != "landmarks")]
+EVERY_SOLVER = ["auto", *registry.SOLVERS]
 DROPIN_SOLVERS = ["auto", "dense", "arpack", "randomized"]
 
 

@@ -26,7 +26,7 @@ from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial, P
 from mercer.models import sparse as module
 from mercer.preimage import Learned
 from mercer.rkhs.sparse.likelihood import Likelihood, choose_candidates
-from mercer.rkhs.sparse.weights import SOLVERS, newton
+from mercer.rkhs.sparse.weights import ALGORITHMS, newton
 
 KERNELS = [
     RBF("median"),
@@ -80,7 +80,7 @@ def test_the_end_is_a_certified_maximum(kernel, share, X):
 
 
 @unconverged
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALGORITHMS)
 def test_the_likelihood_never_falls_and_is_that_of_the_weights(solver, toy):
     model = sparse(solver=solver, max_iter=300).fit(toy)
     values = model.log_likelihoods_
@@ -292,7 +292,7 @@ def test_a_weight_counts_repetitions(kernel, X, X_new):
 
 
 @unconverged
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALGORITHMS)
 def test_a_weight_counts_repetitions_for_every_solver(solver, toy):
     times = np.random.default_rng(5).integers(1, 4, size=90)
     model = sparse(solver=solver, max_iter=200)

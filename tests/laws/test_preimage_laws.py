@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from mercer._core import registry
 from mercer.kernels import RBF, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 from mercer.preimage import (
-    METHODS,
     ClosedForm,
     Compensated,
     Distances,
@@ -46,7 +46,7 @@ def rows(n=40, d=3, seed=0):
 
 
 def test_every_method_is_here():
-    assert {type(method) for method in SERVED} >= set(METHODS.values())
+    assert {type(method) for method in SERVED} >= set(registry.PREIMAGES.values())
 
 
 def cases():
@@ -61,7 +61,7 @@ def test_laws(method, kernel, law):
     law(method, kernel, rows())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", registry.PREIMAGES)
 def test_a_suite_of_all_laws_takes_names(method):
     check_preimage(method, RBF(0.3), rows(30))
 

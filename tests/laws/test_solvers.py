@@ -8,15 +8,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from mercer.eigen import NAMES, Exact, eigenpairs
-from mercer.linalg.eigenpairs import signs
+from mercer._core import registry
+from mercer.eigen import Exact, eigenpairs
 from mercer.linalg.operators import Dense
+from mercer.linalg.signs import signs
 from mercer.testing import SOLVER_LAWS, check_solver
 
 N, Q = 100, 6
 DTYPES = [np.float64, np.float32]
-# what is in NAMES and takes an operator; landmarks take rows
-SOLVERS = [name for name, solver in NAMES.items() if "A" in inspect.signature(solver.__call__).parameters]
+# what is in registry.SOLVERS and takes an operator; landmarks take rows
+SOLVERS = [name for name, solver in registry.SOLVERS.items() if "A" in inspect.signature(solver.__call__).parameters]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 
-from mercer.eigen import NAMES
+from mercer._core import registry
 from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial
 from mercer.rkhs import Expansion, principal_subspace
 from mercer.rkhs.landmarks import Landmarks
@@ -24,7 +24,7 @@ KERNELS = [
     Cosine(),
     RBF() + Linear(),
 ]
-SOLVERS = [name for name, solver in NAMES.items() if "A" in inspect.signature(solver.__call__).parameters]
+SOLVERS = [name for name, solver in registry.SOLVERS.items() if "A" in inspect.signature(solver.__call__).parameters]
 
 
 def features(X):

@@ -16,7 +16,7 @@ def run(*command):
 
 
 def test_the_extension_can_be_switched_off():
-    done = run("-c", "from mercer import native; print(native._native)")
+    done = run("-c", "from mercer._core import native; print(native._native)")
     assert done.stdout.strip() == "None", done.stderr
 
 

@@ -112,10 +112,10 @@ def test_the_covariance_of_kernel_vectors():
 def test_the_covariance_of_our_samples_is_that_of_the_model(solver):
     """Exactly: the coefficients are a linear map of standard normal numbers, taken apart column by column."""
     fitted = model(solver)
-    density, basis = fitted.density_, fitted.density_._basis
+    density, basis = fitted.density_, fitted.density_._noise_basis[0]
     inputs = np.eye(q + len(basis.R))
     signal = vectors(density.features(inputs[:, :q])) - PHI.mean(axis=1, keepdims=True)
-    noise = np.sqrt(NOISE) * phi(fitted.anchors_[basis.rows]).T @ basis.R @ inputs[:, q:].T
+    noise = np.sqrt(NOISE) * phi(fitted.anchors_[basis.kept]).T @ basis.R @ inputs[:, q:].T
     assert_close(PHI_C.T @ (signal + noise) @ (signal + noise).T @ PHI_C, B @ B.T)
 
 

@@ -15,8 +15,8 @@ from mercer import KernelPCAMixture
 from mercer.datasets import two_cs
 from mercer.eigen import Exact, Landmarks
 from mercer.kernels import RBF, Polynomial
+from mercer.rkhs.basis import Coordinates
 from mercer.rkhs.em import by_chance, em
-from mercer.rkhs.mixture import Factor
 
 EXACTLY = 1e-10
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)
@@ -89,7 +89,7 @@ SETTINGS = [((2, 2, 2), 0.05), ((1, 3, 2), 0.05), ((5, 5, 5), 0.01), ((0, 1, 2),
 @pytest.mark.parametrize("q, rho", SETTINGS)
 def test_every_step_of_em_is_that_of_explicit_features(X, R, q, rho, solver):
     w = np.full(len(X), 1 / len(X))
-    factor = Factor.of(QUADRATIC, X, solver, weights=w, rng=np.random.default_rng(0))
+    factor = Coordinates.of(QUADRATIC, X, solver, weights=w, rng=np.random.default_rng(0))
     for _, step in zip(range(20), em(factor, R, q, rho, w), strict=False):
         parameters = update(R, X, q, rho)
         R = responsibilities(parameters, X)
@@ -129,7 +129,7 @@ def test_new_rows_are_judged_as_in_explicit_features(X, X_new, R, q, rho, solver
 def test_the_likelihood_never_falls(X, R, kernel, rho, q, solver):
     """Cut at q and at λ > ρ, the M step is still the maximum: (Λ − ρ)₊."""
     w = np.full(len(X), 1 / len(X))
-    factor = Factor.of(kernel, X, solver, weights=w, rng=np.random.default_rng(0))
+    factor = Coordinates.of(kernel, X, solver, weights=w, rng=np.random.default_rng(0))
     bounds = [step.bound for _, step in zip(range(40), em(factor, R, q, rho, w), strict=False) if not step.filled]
     assert np.diff(bounds).min() >= -1e-9 * max(1, np.abs(bounds).max())
     assert bounds[-1] > bounds[0]
@@ -138,7 +138,7 @@ def test_the_likelihood_never_falls(X, R, kernel, rho, q, solver):
 def test_the_mean_distance_of_a_cluster_is_q_and_its_tail(X, R):
     """Σ sₙ L(xₙ) = q + (tr C − Σ λ)/ρ for the weights that a cluster was fitted with."""
     w = np.full(len(X), 1 / len(X))
-    factor = Factor.of(RBF(gamma=0.5), X, Exact(), weights=w)
+    factor = Coordinates.of(RBF(gamma=0.5), X, Exact(), weights=w)
     step = next(em(factor, R, (2, 2, 2), RHO, w))
     for c, density in zip(step.components, step.mixture(factor).densities, strict=True):
         tail = density.subspace.total_variance - c.lam.sum()
@@ -183,7 +183,7 @@ def test_labels_settle_within_a_few_iterations():
     for seed in range(10):
         X, y = two_cs(seed)
         w = np.full(len(X), 1 / len(X))
-        factor = Factor.of(RBF.from_sigma(SIGMA), X, Exact())
+        factor = Coordinates.of(RBF.from_sigma(SIGMA), X, Exact())
         R = by_chance(factor, 2, w, np.random.default_rng(seed))
         steps = zip(range(20), em(factor, R, (2, 2), RHO, w), strict=False)
         labels = [step.R.argmax(axis=1) for _, step in steps]

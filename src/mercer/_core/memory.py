@@ -1,6 +1,11 @@
 """Memory: what is free, and the refusal of what does not fit before it is allocated."""
 
 import os
+from typing import Any
+
+from .arrays import is_foreign
+
+ANYWHERE = 200  # rows: so few fit any memory, and asking the system takes time
 
 
 def available_bytes():
@@ -23,10 +28,16 @@ def _process_limit():
     return [] if soft == resource.RLIM_INFINITY else [soft]
 
 
-def check_memory(what: str, n: int, arrays: int, instead: str) -> None:
-    """Refuse ``arrays`` matrices of n × n float64 numbers that do not fit, before anything is allocated."""
+def check_memory(what: str, n: int, arrays: int, instead: str, x: Any = None) -> None:
+    """Refuse ``arrays`` matrices of n × n float64 numbers that do not fit, before anything is allocated.
+
+    The memory of a device that ``x`` lies on is not known here.
+    """
+    if n <= ANYWHERE or is_foreign(x):
+        return
     need, free = arrays * 8 * n**2, available_bytes()
     if need > free:
         raise MemoryError(
-            f"{what} needs {arrays} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. {instead}"
+            f"{what} needs {arrays} arrays of {n} × {n}, {need / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
+            f"free. {instead}"
         )

@@ -1,4 +1,4 @@
-"""The private and moving pieces of scikit-learn that the library touches, with the version and the reason beside each."""
+"""The private and moving pieces of scikit-learn that the library uses, with the version and the reason beside each."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +58,7 @@ class Named(StrOptions):
     """The constraint that a parameter is a name in a registry, or one of ``others``; classes entered later count."""
 
     def __init__(self, registry: Registry, *others: str, without: tuple[str, ...] = ()):
-        self.type, self.deprecated = str, set()
+        self.type, self.deprecated, self.hidden = str, set(), False
         self.registry, self.others, self.without = registry, others, without
 
     @property

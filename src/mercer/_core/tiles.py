@@ -57,14 +57,19 @@ def map_rows(f, *arrays, width):
     return out
 
 
-def for_rows(f, n, width):
-    """Call ``f(rows)`` for slices of rows of a matrix of n rows, which it changes."""
+def for_rows(f, n, width, x):
+    """Call ``f(rows)`` for slices of rows of a matrix of n rows of the library of x, which it changes."""
 
     def work(lane):
         for rows in lane:
             f(rows)
 
-    in_threads(work, row_tiles(n, width))
+    over_items(work, device_tiles(n, width) if is_foreign(x) else row_tiles(n, width), x)
+
+
+def over_items(work, items, x, name=None):
+    """Call ``work(items)`` in threads; at once for an array of another library: a device is its own parallelism."""
+    work(items) if is_foreign(x) else in_threads(work, items, name)
 
 
 def sum_rows(f, *arrays, width):

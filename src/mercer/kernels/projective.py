@@ -90,7 +90,9 @@ def _mean(X, weights):
     if is_lazy(X):
         return computed(np.average(X, axis=0, weights=weights))
     xp = namespace(X)
-    return xp.mean(X, axis=0, dtype=xp.float64) if weights is None else weights @ double(X) / xp.sum(weights)
+    return (
+        xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0] if weights is None else weights @ double(X) / xp.sum(weights)
+    )
 
 
 class _Affine(Projective):

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .._core import native
-from .._core.arrays import in_place, is_foreign, namespace
+from .._core.arrays import in_place, namespace
+from .._core.dense import cityblock
 from .._core.native import exp_into
 from .._core.registry import register, stored
 from .base import Profile, Radial, ones
@@ -264,7 +264,7 @@ class Laplacian(_Distance):
 
     def onto(self, Z):
         kernel = self.ready(Z.shape[1])
-        return native.tile(kernel, Z) or (lambda x: kernel.profile(_cityblock(x, Z)))
+        return native.tile(kernel, Z) or (lambda x: kernel.profile(cityblock(x, Z)))
 
     def product(self, Z, B):
         fused = native.product(self.ready(Z.shape[1]), Z, B)
@@ -276,16 +276,6 @@ class Laplacian(_Distance):
     @staticmethod
     def rate(x, z):
         return np.sign(x - z)
-
-
-def _cityblock(X, Z):
-    """Σ|x − z|: (n, m)."""
-    if not is_foreign(X):
-        return cdist(X, Z, "cityblock").astype(X.dtype)
-    t = abs(X[:, :1] - Z[:, 0])
-    for j in range(1, X.shape[1]):  # one column after the other: all at once would take n × m × d numbers
-        t += abs(X[:, j : j + 1] - Z[:, j])
-    return t
 
 
 @register("chi2")

@@ -9,6 +9,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from .._core import arrays
 from .._core.arrays import double, full, namespace
 from .._core.dask import computed, is_lazy, lazy_ones, take
+from .._core.tiles import slices
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
@@ -66,7 +67,7 @@ def variance(X, weights=None):
         return float(computed((w * (X - mean) ** 2).mean()) / scale)
     xp = namespace(X)
     w = full((X.shape[0],), 1.0, X) if weights is None else double(arrays.asarray_like(weights, X))
-    tiles = [slice(i, i + CHUNK) for i in range(0, X.shape[0], CHUNK)]  # the rows may be a file larger than memory
+    tiles = slices(X.shape[0], CHUNK)  # the rows may be a file larger than memory
     total = float(xp.sum(w)) * X.shape[1]
     mean = sum(float(xp.sum(w[i] @ double(X[i, :]))) for i in tiles) / total
     return sum(float(xp.sum(w[i] @ (double(X[i, :]) - mean) ** 2)) for i in tiles) / total

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from .._core.arrays import (
     Array,
@@ -11,8 +10,6 @@ from .._core.arrays import (
     cast,
     double,
     eps,
-    eye,
-    is_foreign,
     largest,
     namespace,
     row_numbers,
@@ -20,6 +17,7 @@ from .._core.arrays import (
     sqnorms,
     zeros,
 )
+from .._core.dense import inverse_of_lower
 from .._core.tiles import map_rows
 
 CANDIDATES = 120  # drawn in a round: enough for matrix products, few enough to be accepted
@@ -72,13 +70,6 @@ def _eliminated(columns: Array, F: Array, F_new: Array, L: Array) -> Array:
     return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=L.shape[0] + F.shape[1])
 
 
-def inverse_of_lower(L: Array) -> Array:
-    """Return L⁻¹ of a lower triangular matrix."""
-    if is_foreign(L):
-        return namespace(L).linalg.inv(L)
-    return scipy.linalg.solve_triangular(L, eye(len(L), L), lower=True, check_finite=False)
-
-
 def _rejection_cholesky(H: Array, before: Array, rng: np.random.Generator, floor: float) -> tuple[np.ndarray, Array]:
     """Go through the candidates: accept i with probability (what is left of it) / (what was), then eliminate it."""
     accepted: list[int] = []
@@ -92,26 +83,3 @@ def _rejection_cholesky(H: Array, before: Array, rng: np.random.Generator, floor
             left -= L[:, k] ** 2
             accepted.append(i)
     return np.array(accepted, int), xp.tril(rows(L, accepted)[:, : len(accepted)])
-
-
-def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:
-    """Return F with K = FFᵀ up to rounding, as many columns as K has ranks, and the pivots: F[pivots] is triangular.
-
-    The largest diagonal entry of what is left is the next pivot, until all is rounding.
-    """
-    n, xp = K.shape[0], namespace(K)
-    tol = n * eps(K) * largest(K)
-    if not is_foreign(K):
-        L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=tol)
-        F = np.empty((n, rank))
-        F[order - 1] = np.tril(L[:, :rank])
-        return F, order[:rank] - 1
-    F, left = xp.zeros_like(K), xp.asarray(xp.linalg.diagonal(K), copy=True)
-    pivots: list[int] = []
-    while len(pivots) < n and float(left[i := int(xp.argmax(left))]) > tol:
-        k = len(pivots)
-        F[:, k] = (K[:, i] - F[:, :k] @ F[i, :k]) / xp.sqrt(left[i])
-        left -= F[:, k] ** 2
-        left[i] = 0
-        pivots.append(i)
-    return F[:, : len(pivots)], np.array(pivots, int)

@@ -27,12 +27,13 @@ from .._core.arrays import (
     zeros,
 )
 from .._core.blas import single_blas
+from .._core.dense import SMALL
 from .._core.registry import SOLVERS, stored
 from .._core.scipy import seeded_eigsh
 from .ritz import EPS, TINY, Ritz
 from .signs import signs
 from .solvers.davidson import Davidson
-from .solvers.exact import SMALL, Exact
+from .solvers.exact import Exact
 from .solvers.lanczos import Lanczos, counted_products
 from .solvers.randomized import Randomized
 

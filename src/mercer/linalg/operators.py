@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._core import dask
-from .._core.arrays import Array, asarray_like, cast, columns, double, full, hstack, is_foreign, namespace, rows, zeros
+from .._core.arrays import Array, asarray_like, cast, columns, double, full, hstack, namespace, rows, zeros
 from .._core.tiles import (
     PASS,
     OneThread,
@@ -326,20 +326,15 @@ class Covariance:
         A, G = self.gram.dense(), double(self.G)
         KS = self.KS = A @ self.S
         SKS, root = self.S.T @ KS, double(self.root)
-        if is_foreign(A):
-            KSG = KS @ G.T
-            A -= KSG
-            A -= KSG.T
-            A += G @ SKS @ G.T
-            return root * A * root.T
+        several = SKS.shape[0] > 1
 
-        def centre(rows):
-            """One tile of rows after the other, while it is in the cache."""
-            tile = A[rows]
-            tile -= KS[rows] @ G.T if len(SKS) > 1 else KS[rows]
-            tile += (G[rows] @ SKS) @ G.T - G[rows] @ KS.T if len(SKS) > 1 else SKS - KS.T
-            tile *= root[rows]
+        def centre(i: slice) -> None:
+            """Centre one tile of rows after the other, in place, while it is in the cache."""
+            tile = A[i, :]
+            tile -= KS[i, :] @ G.T if several else KS[i, :]
+            tile += (G[i, :] @ SKS) @ G.T - G[i, :] @ KS.T if several else SKS - KS.T
+            tile *= root[i, :]
             tile *= root.T
 
-        for_rows(centre, *self.shape)
+        for_rows(centre, *self.shape, A)
         return A

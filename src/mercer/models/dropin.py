@@ -15,10 +15,11 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._core.dense import SMALL
 from .._core.registry import stored
 from .._core.sklearn import Interval, StrOptions
 from ..kernels import RBF, Cosine, FromFunction, Linear, Polynomial, Precomputed, Sigmoid
-from ..linalg.eigenpairs import SMALL, choose
+from ..linalg.eigenpairs import choose
 from ..linalg.operators import Dense
 from ..linalg.solvers.davidson import Davidson
 from ..linalg.solvers.exact import Exact

@@ -16,6 +16,7 @@ from .._core.arrays import Array, asarray_like, cast, double, hstack, is_foreign
 from .._core.arrays import rows as rows_of
 from .._core.registry import PREIMAGES
 from ..kernels import Kernel, Linear, Precomputed, Radial
+from ..kernels.base import in_float64
 from ..rkhs import Expansion
 
 IN_SPAN = 1e-6  # of the size of the coefficients: a target that is a combination of the axes and the mean
@@ -72,7 +73,7 @@ class Anchors:
         self.kernel, self.Z = subspace.kernel, subspace.Z
         self.rows = _rows(subspace, rows)
         self.basis = double(hstack(subspace.axes.B, subspace.mean.B))
-        self.at_anchors = Expansion(self.kernel, self.Z, self.basis)(self.Z)
+        self.at_anchors = Expansion(self.kernel, in_float64(self.Z), self.basis)(in_float64(self.Z))
 
     @cached_property
     def inverse(self):
@@ -84,7 +85,7 @@ class Anchors:
         B = double(target.B)
         M = self.inverse @ B
         if largest(abs(self.basis @ M - B)) <= IN_SPAN * largest(abs(B)):
-            return M.T @ double(self.at_anchors).T
+            return M.T @ self.at_anchors.T
         return double(target(self.Z)).T
 
     def nearest(self, target):

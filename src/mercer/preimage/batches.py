@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays import Array, is_foreign, namespace
-from .._core.tiles import LANES, budget_entries, device_tiles, in_threads, slices
+from .._core.arrays import Array, namespace
+from .._core.tiles import LANES, budget_entries, over_items, slices
 from .base import PreimageResult, squared_error
 
 ALIVE = 4  # arrays of the size (points, anchors) that a method has at once, beside the temporaries of a kernel
@@ -21,8 +21,7 @@ def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, 
 
     Batches share the threads, and the pass can be watched (``watched`` of the tiles).
     """
-    foreign = is_foreign(Y)
-    tiles = device_tiles(Y.shape[0], ALIVE * shape[0]) if foreign else batches(Y.shape[0], *shape)
+    tiles = batches(Y.shape[0], *shape)
     parts: list = [None] * len(tiles)
 
     def work(lane: Any) -> None:
@@ -30,10 +29,7 @@ def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, 
             found = nearest(lift(Y[tiles[i], :]), None if near is None else near[tiles[i], :])
             parts[i] = found.X, found.n_iter, found.fallback  # not the vectors, which the result holds on to
 
-    if foreign:  # a device is its own parallelism
-        work(range(len(tiles)))
-    else:
-        in_threads(work, range(len(tiles)), PASS)
+    over_items(work, range(len(tiles)), Y, PASS)
     xp = namespace(Y)
     X, n_iter, fallback = zip(*parts, strict=True)
     X = xp.concat(X)

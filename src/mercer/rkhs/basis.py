@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays import Array, full, is_foreign, largest, namespace, row_numbers, rows, zeros
+from .._core.arrays import Array, full, largest, namespace, row_numbers, rows, zeros
 from .._core.dask import is_lazy, lazy_ones
+from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
 from .._core.memory import check_memory
 from .._core.registry import stored
 from .._core.tiles import fold_rows, map_rows
 from ..kernels import Kernel
 from ..kernels.base import in_float64
-from ..linalg.cholesky import inverse_of_lower, pivoted_cholesky, rpcholesky
+from ..linalg.cholesky import rpcholesky
 from ..linalg.eigenpairs import Report, eigenpairs
 from ..linalg.operators import Dense, Gram
 from ..linalg.solvers.exact import Exact
 from .expansion import Expansion
 
 TALL = 4  # times as many rows as fit the cache: adding up m × m matrices is work that short tiles do more often
-BLOCKS = 4  # of a triangular matrix
 RAW_CONDITION = 1e5  # of K_ZZ: below it moments of k(x, Z) itself lose no digit that anybody sees
 GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, LAPACK's copy of it, its factor
 CANDIDATES = 3  # rows drawn for each feature: among so many, some that span the space and do so well
@@ -33,7 +33,7 @@ IN_SPAN = 100 * float(np.finfo(float).eps)  # of the largest k(x, x): what is le
 @stored("landmarks.LandmarkBasis")
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut at its numerical rank, R = L⁻ᵀ on the rows that are kept."""
+    """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut at its numerical rank, R = L⁻ᵀ on the rows kept."""
 
     kernel: Kernel
     Z: Any
@@ -98,7 +98,7 @@ class Basis:
 
     def __call__(self, X: Any) -> Array:
         """Return f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""
-        return _times_upper(self.kernel(in_float64(X), in_float64(self.Z)), self.R)
+        return times_upper(self.kernel(in_float64(X), in_float64(self.Z)), self.R)
 
     def of_vectors(self, f: Expansion) -> Array:
         """Return the coordinates of vectors of the feature space in the basis: (rank, p)."""
@@ -120,7 +120,7 @@ class Basis:
 
         def add(sums: Any, x: Array, w: Array) -> None:
             x = in_float64(x)
-            f = _times_upper(k(x), self.R) if turned else k(x)
+            f = times_upper(k(x), self.R) if turned else k(x)
             first, second, diagonal = sums
             first += w @ f
             if weights is not None:
@@ -141,19 +141,7 @@ def _ones(X: Any) -> Array:
     """Return a weight of 1 for each row; in NumPy it takes no room, and for lazy rows it is as lazy."""
     if is_lazy(X):
         return lazy_ones(X)
-    return full(X.shape[:1], 1.0, X) if is_foreign(X) else np.broadcast_to(1.0, X.shape[:1])
-
-
-def _times_upper(K: Array, R: Array) -> Array:
-    """Return K @ R for an upper triangular R: in four blocks of columns, five eighths of the work; at once elsewhere."""
-    if is_foreign(K):
-        return K @ R
-    out = np.empty((len(K), len(R)))
-    for block in np.array_split(np.arange(len(R)), BLOCKS):
-        if len(block):
-            start, end = block[0], block[-1] + 1
-            np.matmul(K[:, :end], R[:end, start:end], out=out[:, start:end])
-    return out
+    return namespace(X).broadcast_to(full((1,), 1.0, X), X.shape[:1])
 
 
 def _farthest(left: Array, f: int, least: float) -> np.ndarray:

@@ -59,7 +59,7 @@ class FeatureGaussian:
     def energies(self, X: Any) -> Array:
         """Return L̂ of the densities with the first 0, 1, …, q of these axes at the same ρ: (n, q + 1)."""
         Y, r2 = self.subspace.split(X)
-        return energies(Y, r2, self._lam, range(self._lam.shape[0] + 1), [self.rho])[0].T
+        return energies(Y, r2, self._lam, range(self._lam.shape[0] + 1), [self.rho])[0, ...].T
 
     def posterior_mean(self, X: Any) -> Array:
         """Return E[h | x] = (1 − ρ/λ)^½ λ^{−½} y, h ~ N(0, I): (n, q)."""

@@ -113,7 +113,7 @@ def chooses_basis(solver: Any) -> bool:
 
 
 def _given(choice: Any, X: Any) -> Any:
-    choice = choice if issparse(choice) else asarray_like(choice, choice if is_foreign(choice) else X)
+    choice = choice if issparse(choice) else asarray_like(choice, X)
     if choice.ndim == 1 and namespace(choice).isdtype(choice.dtype, "integral"):
         return take(X, choice)
     if choice.ndim != 2 or choice.shape[1] != X.shape[1]:
@@ -139,12 +139,13 @@ def sample_rows(X: Any, most: int, rng: Any) -> tuple[Any, np.ndarray]:
 
 
 def _by_chance(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
-    if is_foreign(weights):  # the rows of smallest e/w, e ~ Exp(1), are drawn in turn with probabilities w
-        xp = namespace(weights)
-        keys = asarray_like(rng.exponential(size=X.shape[0]), X) / xp.clip(weights, eps(weights) ** 2, None)
-        keys = xp.where(weights > 0, keys, xp.inf)
-        return rows(X, np.sort(row_numbers(xp.argsort(keys)[:m])))
-    return take(X, np.sort(rng.choice(X.shape[0], m, replace=False, p=take(weights, slice(None)))))
+    if weights is None:
+        return take(X, np.sort(rng.choice(X.shape[0], m, replace=False)))
+    weights = take(weights, slice(None))
+    xp = namespace(weights)
+    keys = asarray_like(rng.exponential(size=X.shape[0]), weights) / xp.clip(weights, eps(weights) ** 2, None)
+    keys = xp.where(weights > 0, keys, xp.inf)  # the rows of smallest e/w, e ~ Exp(1): drawn in turn by their weights
+    return take(X, np.sort(row_numbers(xp.argsort(keys)[:m])))
 
 
 def _by_kmeans(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:

@@ -45,7 +45,7 @@ class FeatureMixture:
 
 
 def posterior(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the responsibilities r = p(i | φ) (Zhou eq. 17) and log p(φ), from the logarithms of the terms: (n, k), (n,)."""
+    """Return r = p(i | φ) (Zhou eq. 17) and log p(φ), from the logarithms of the terms: (n, k), (n,)."""
     log_p = np.logaddexp.reduce(logs, axis=1)
     return np.exp(logs - log_p[:, None]), log_p
 
@@ -111,7 +111,7 @@ def density(at: Coordinates, c: "Component") -> FeatureGaussian:
 
 
 def _leading(A: np.ndarray, q: int | None, rounded: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the q largest eigenvalues of a small matrix and their vectors, by the faster of two ways to the last digit."""
+    """Return the q largest eigenpairs of a small matrix, by the faster of two ways to the last digit."""
     few = q is None or len(A) <= FEW or 5 * q > len(A)
     pairs = eigenpairs(Dense(A), q, Exact() if few else Lanczos(), floor=lambda: rounded)
     return pairs.values, pairs.vectors

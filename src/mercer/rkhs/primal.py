@@ -32,7 +32,7 @@ def primal(kernel: Kernel, X: Any, solver: Any = "auto") -> Primal | None:
 
 
 def anchors(spanning: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the numbers of rows to write axes on: those that span the space, and others for pre-images to begin from."""
+    """Return the numbers of rows to write axes on: those that span the space, and others where pre-images may begin."""
     others = np.setdiff1d(np.arange(n), spanning, assume_unique=True)
     more = max(0, min(n, ANCHORS) - len(spanning))
     return np.sort(np.append(spanning, rng.choice(others, more, replace=False)))

@@ -252,7 +252,7 @@ def _lazy_subspace(
 def _by_features(
     kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, setting: Primal
 ) -> Subspace | None:
-    """Return the leading axes of C itself, which is smaller than A; None where the basis has lost too much to rounding."""
+    """Return the leading axes of C itself, which is smaller than A; None where the basis lost too much to rounding."""
     rng = np.random.default_rng(0)  # the result is exact, whatever is drawn: one seed for all
     with single_blas:
         basis, spanning = Basis.spanning(kernel, X, setting.features, rng)

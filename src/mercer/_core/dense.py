@@ -1,0 +1,83 @@
+"""Dense linear algebra for which NumPy's LAPACK and SciPy have a faster way than the array standard."""
+
+import numpy as np
+import scipy.linalg
+from scipy.spatial.distance import cdist
+
+from .arrays import Array, eps, eye, is_foreign, largest, namespace
+from .tiles import interruptible
+
+SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
+LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
+BLOCKS = 4  # of a triangular matrix
+
+
+def largest_eigenpairs(K: Array, q: int) -> tuple[Array, Array]:
+    """Return the q largest pairs, by LAPACK's subset driver, or by divide and conquer where that fails or is slower."""
+    n = K.shape[0]
+    if is_foreign(K):
+        values, vectors = namespace(K).linalg.eigh(K)
+        return values[n - q :], vectors[:, n - q :]
+    if n >= LAPACK_32BIT:
+        return scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
+    if 4 * q < n <= SMALL:
+        try:
+            values, vectors = scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
+            if len(values) == q:  # on K ≈ I it may return none at all
+                return values, vectors
+        except np.linalg.LinAlgError:
+            pass
+    values, vectors = interruptible(np.linalg.eigh, K)
+    return values[n - q :], vectors[:, n - q :]
+
+
+def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:
+    """Return F with K = FFᵀ up to rounding, as many columns as K has ranks, and the pivots: F[pivots] is triangular.
+
+    The largest diagonal entry of what is left is the next pivot, until all is rounding.
+    """
+    n, xp = K.shape[0], namespace(K)
+    tol = n * eps(K) * largest(K)
+    if not is_foreign(K):
+        L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=tol)
+        F = np.empty((n, rank))
+        F[order - 1] = np.tril(L[:, :rank])
+        return F, order[:rank] - 1
+    F, left = xp.zeros_like(K), xp.asarray(xp.linalg.diagonal(K), copy=True)
+    pivots: list[int] = []
+    while len(pivots) < n and float(left[i := int(xp.argmax(left))]) > tol:
+        k = len(pivots)
+        F[:, k] = (K[:, i] - F[:, :k] @ F[i, :k]) / xp.sqrt(left[i])
+        left -= F[:, k] ** 2
+        left[i] = 0
+        pivots.append(i)
+    return F[:, : len(pivots)], np.array(pivots, int)
+
+
+def inverse_of_lower(L: Array) -> Array:
+    """Return L⁻¹ of a lower triangular matrix."""
+    if is_foreign(L):
+        return namespace(L).linalg.inv(L)
+    return scipy.linalg.solve_triangular(L, eye(len(L), L), lower=True, check_finite=False)
+
+
+def times_upper(K: Array, R: Array) -> Array:
+    """Return K @ R for an upper triangular R: in four blocks of columns, which is five eighths of the work."""
+    if is_foreign(K):
+        return K @ R
+    out = np.empty((len(K), len(R)))
+    for block in np.array_split(np.arange(len(R)), BLOCKS):
+        if len(block):
+            start, end = block[0], block[-1] + 1
+            np.matmul(K[:, :end], R[:end, start:end], out=out[:, start:end])
+    return out
+
+
+def cityblock(X: Array, Z: Array) -> Array:
+    """Return Σ|x − z| of all pairs of rows: (n, m)."""
+    if not is_foreign(X):
+        return cdist(X, Z, "cityblock").astype(X.dtype)
+    t = abs(X[:, :1] - Z[:, 0])
+    for j in range(1, X.shape[1]):  # one column after the other: all at once would take n × m × d numbers
+        t += abs(X[:, j : j + 1] - Z[:, j])
+    return t
