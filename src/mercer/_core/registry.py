@@ -6,9 +6,11 @@ kernel, solver, pre-image method or model is one new file. A name that nobody ha
 the packages that announce the entry point group ``mercer``.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -66,6 +68,14 @@ class Registry(Mapping[str, type]):
         self.fill()
         return len(self._classes)
 
+    def announced(self) -> list[str]:
+        """Return the names that the files of the folders register, read from their text: nothing is imported.
+
+        For help texts, which must be instant. Names registered elsewhere are missing.
+        """
+        texts = (path.read_text(encoding="utf-8") for folder in self.folders for path in _files(folder))
+        return [name for text in texts for name in re.findall(r'^@register\("(\w+)"', text, re.MULTILINE)]
+
     def quoted(self) -> str:
         """The names for an error message: 'a', 'b', 'c'."""
         return ", ".join(map(repr, self))
@@ -78,6 +88,12 @@ SOLVERS = Registry(
     "solver", ("mercer.linalg.solvers", "mercer.rkhs.landmarks"), "eigen", lambda cls: "__call__" in dir(cls)
 )
 KINDS = (KERNELS, MODELS, PREIMAGES, SOLVERS)  # in the order in which a class is asked
+
+
+def _files(folder: str) -> list[Path]:
+    """Return the source files of a package or module of mercer, without importing it."""
+    path = Path(__file__).parents[1].joinpath(*folder.split(".")[1:])
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
 def register(name: Any = None, *, file: str | None = None) -> Any:

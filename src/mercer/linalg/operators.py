@@ -5,14 +5,14 @@ that it may ask of an operator is declared by :class:`Operator`.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
 
 from .._core import dask
-from .._core.arrays import Array, asarray_like, cast, columns, double, full, hstack, namespace, rows, zeros
+from .._core.arrays import Array, asarray_like, cast, columns, double, full, namespace, rows, zeros
 from .._core.tiles import (
     PASS,
     OneThread,
@@ -152,7 +152,7 @@ class Gram(Uncentred):
         share = self.kernel.symmetric(self.X) if self.kept is None else None
         if share is None:
             return symmetric_rows(self.kernel.pairs(self.X), V, self.kept)
-        return sum_shares(lambda i, s: share(V, i, s), entries=self.shape[0] ** 2 / 2)
+        return sum_shares(partial(share, V), entries=self.shape[0] ** 2 / 2)
 
     def diag(self):
         return self.kernel.diag(self.X)
@@ -230,11 +230,11 @@ class Covariance:
     """
 
     def __init__(self, gram, w, S=None, groups=None):
-        n = gram.shape[0]
-        self.gram, self.w = gram, w
+        n, xp = gram.shape[0], namespace(w)
+        self.gram, self.w, self.xp = gram, w, xp
         self.groups = np.zeros(n, int) if groups is None else np.asarray(groups)
-        self.root = cast(namespace(w).sqrt(w), gram.dtype)[:, None]
-        self.S = zeros((n, 1), w) if S is None else namespace(w).reshape(double(S), (n, -1))
+        self.root = xp.astype(xp.sqrt(w), gram.dtype, copy=False)[:, None]
+        self.S = zeros((n, 1), w) if S is None else xp.reshape(xp.astype(S, xp.float64, copy=False), (n, -1))
         self.G = asarray_like(np.eye(self.S.shape[1])[self.groups], w, gram.dtype)
         self.centred = S is not None
 
@@ -257,45 +257,41 @@ class Covariance:
     def J(self, V):
         """J V."""
         U = self.root * V
-        if not self.centred:
-            return U
-        xp = namespace(U)
-        return U - xp.matmul(self._S, xp.matmul(self.G.T, U))
+        return U - self.xp.matmul(self._S, self.xp.matmul(self.G.T, U)) if self.centred else U
 
     def Jt(self, M):
         """Jᵀ M."""
-        if not self.centred:
-            return self.root * M
-        xp = namespace(M)
-        return self.root * (M - xp.matmul(self.G, xp.matmul(self._S.T, M)))
+        return self.root * (M - self.xp.matmul(self.G, self.xp.matmul(self._S.T, M)) if self.centred else M)
 
     def __matmul__(self, V):
-        JV = self.J(cast(V, self.dtype))
+        xp, groups = self.xp, self.S.shape[1]
+        JV = self.J(xp.astype(V, self.dtype, copy=False))
         if "KS" in self.__dict__ or not self.centred:
             return self.Jt(self.gram @ JV)
-        K_SJV = self.gram @ hstack(self._S, JV)  # the means ride along on the first product
-        self.KS = namespace(V).astype(K_SJV[:, : self.S.shape[1]], namespace(V).float64)
-        return self.Jt(K_SJV[:, self.S.shape[1] :])
+        K_SJV = self.gram @ xp.concat([self._S, JV], axis=1)  # the means ride along on the first product
+        self.KS = xp.astype(K_SJV[:, :groups], xp.float64)
+        return self.Jt(K_SJV[:, groups:])
 
     @cached_property
     def _S(self):
-        return cast(self.S, self.dtype)
+        return self.xp.astype(self.S, self.dtype, copy=False)
 
     @cached_property
     def KS(self):
         """k(xₙ, ·) averaged over each group: (n, g)."""
-        return double(self.gram @ self._S) if self.centred else namespace(self.S).zeros_like(self.S)
+        xp = self.xp
+        return xp.astype(self.gram @ self._S, xp.float64, copy=False) if self.centred else xp.zeros_like(self.S)
 
     @property
     def mean_sqnorms(self):
         """‖φ̄‖² of each group: diag SᵀKS."""
-        return namespace(self.S).sum(self.S * self.KS, axis=0)
+        return self.xp.sum(self.S * self.KS, axis=0)
 
     def diag(self):
-        G = double(self.G)
-        own_mean = namespace(G).sum(G * self.KS, axis=1)
-        K_centred = double(self.gram.diag()) - 2 * own_mean + G @ self.mean_sqnorms
-        return double(self.root[:, 0]) ** 2 * K_centred
+        xp = self.xp
+        G, root, diagonal = (xp.astype(x, xp.float64, copy=False) for x in (self.G, self.root[:, 0], self.gram.diag()))
+        own_mean = xp.sum(G * self.KS, axis=1)
+        return root * root * (diagonal - 2 * own_mean + G @ self.mean_sqnorms)
 
     def coarse(self):
         """A in single precision, or itself where nothing is gained."""
@@ -308,7 +304,7 @@ class Covariance:
 
         def tile(f, root, g):
             JtF = root * (f - g @ means)
-            return double(JtF.T @ JtF)
+            return self.xp.astype(JtF.T @ JtF, self.xp.float64, copy=False)
 
         return sum_rows(tile, F, self.root, self.G, width=F.shape[1])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays import Array, cast, columns, double, eps, largest, namespace
+from .._core.arrays import Array, namespace
 
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 INSIDE = 100
@@ -24,8 +24,10 @@ class Ritz:
     @property
     def residuals(self) -> Array:
         """‖Av − λv‖ for each pair, relative to the largest |λ|."""
-        scale = largest(abs(self.values), TINY)
-        return norms(self.images - self.vectors * cast(self.values, self.vectors.dtype)) / scale
+        xp = namespace(self.vectors)
+        scale = float(xp.max(abs(self.values))) if self.values.shape[0] else 1.0
+        V = self.vectors
+        return norms(self.images - V * xp.astype(self.values, V.dtype, copy=False)) / max(scale, TINY)
 
 
 def rayleigh_ritz(basis: Array, images: Array, q: int, passes: int, S: Array | None = None) -> Ritz:
@@ -33,28 +35,31 @@ def rayleigh_ritz(basis: Array, images: Array, q: int, passes: int, S: Array | N
 
     ``S`` = basisᵀ A basis, where it is known too.
     """
+    xp = namespace(basis)
     S = projection(basis, images) if S is None else S
-    values, W = namespace(S).linalg.eigh((S + S.T) / 2)
+    values, W = xp.linalg.eigh((S + S.T) / 2)
     first = max(values.shape[0] - q, 0)
-    W = cast(W[:, first:], basis.dtype)
+    W = xp.astype(W[:, first:], basis.dtype, copy=False)
     return Ritz(values[first:], basis @ W, images @ W, passes)
 
 
 def projection(basis: Array, images: Array) -> Array:
     """Return basisᵀ images, in float64."""
-    return double(basis.T) @ double(images)
+    xp = namespace(basis)
+    return xp.astype(basis.T, xp.float64, copy=False) @ xp.astype(images, xp.float64, copy=False)
 
 
 def orthonormal(block: Array, basis: Array) -> Array:
     """Return an orthonormal basis of what the block adds to the span of ``basis``: fewer columns where it adds less."""
-    lengths, xp = norms(block), namespace(block)
-    block = columns(block, lengths > 0) / cast(lengths[lengths > 0], block.dtype)
-    share = INSIDE * eps(block)  # a direction that loses all but this share of its length lay inside
+    lengths, xp, dtype = norms(block), namespace(block), block.dtype
+    some = xp.nonzero(lengths > 0)[0]
+    block = xp.take(block, some, axis=1) / xp.astype(xp.take(lengths, some), dtype, copy=False)
+    share = INSIDE * float(xp.finfo(dtype).eps)  # a direction that loses all but this share of its length lay inside
     for least in (share, 0.5):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
         block = block - basis @ (basis.T @ block)
         squares, W = xp.linalg.eigh(projection(block, block))
-        kept = squares > max(least, EPS**0.5) ** 2  # squares that are smaller are all rounding
-        block = block @ cast(columns(W, kept) / xp.sqrt(squares[kept]), block.dtype)
+        kept = xp.nonzero(squares > max(least, EPS**0.5) ** 2)[0]  # squares that are smaller are all rounding
+        block = block @ xp.astype(xp.take(W, kept, axis=1) / xp.sqrt(xp.take(squares, kept)), dtype, copy=False)
     return polished(block)
 
 
@@ -62,9 +67,10 @@ def polished(block: Array) -> Array:
     """Return nearly orthonormal columns made orthonormal: B L⁻ᵀ with BᵀB = LLᵀ."""
     xp = namespace(block)
     L = xp.linalg.cholesky(projection(block, block))
-    return block @ cast(xp.linalg.inv(L).T, block.dtype)
+    return block @ xp.astype(xp.linalg.inv(L).T, block.dtype, copy=False)
 
 
 def norms(block: Array) -> Array:
     """Return the lengths of columns, in float64: the squares of float32 numbers underflow and overflow."""
-    return namespace(block).linalg.vector_norm(double(block), axis=0)
+    xp = namespace(block)
+    return xp.linalg.vector_norm(xp.astype(block, xp.float64, copy=False), axis=0)

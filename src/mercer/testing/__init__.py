@@ -9,13 +9,14 @@ one.
 from .kernels import KERNEL_LAWS, check_kernel
 from .operators import OPERATOR_LAWS, check_operator, tile_height
 from .preimages import PREIMAGE_LAWS, check_preimage
-from .solvers import SOLVER_LAWS, check_solver
+from .solvers import SOLVER_LAWS, SolverTrial, check_solver
 
 __all__ = [
     "KERNEL_LAWS",
     "OPERATOR_LAWS",
     "PREIMAGE_LAWS",
     "SOLVER_LAWS",
+    "SolverTrial",
     "check_kernel",
     "check_operator",
     "check_preimage",

@@ -8,18 +8,10 @@ from typing import Any
 
 import click
 
+from ..._core.registry import KERNELS, MODELS
 from .errors import say
-from .options import Names, Source, check_free, count, progress, reading, tell
+from .options import Names, Registered, Source, check_free, count, progress, reading, tell
 
-MODELS = {
-    "kpca": "KernelPCA",
-    "sparse": "SparseKernelPCA",
-    "probabilistic": "ProbabilisticKernelPCA",
-    "mixture": "KernelPCAMixture",
-    "classifier": "KernelPCAClassifier",
-    "monitor": "KernelPCAMonitor",
-}
-KERNELS = ("rbf", "laplacian", "matern", "linear", "poly", "sigmoid", "cosine", "chi2")
 MEDIAN = {"rbf", "matern"}  # kernels of the squared distance, whose γ is by default one over its median
 COMPONENTS = 10  # of kernel PCA, where -q says nothing: all of them are seldom meant
 OPTIONS = {  # of the command → parameter of the estimators
@@ -89,9 +81,11 @@ Examples:
 )
 @reading
 @click.option("-o", "--output", required=True, help="The model file to write.")
-@click.option("--model", type=click.Choice(list(MODELS)), default="kpca", show_default=True, help="What to fit.")
+@click.option("--model", type=Registered(MODELS), default="kpca", show_default=True, help="What to fit.")
 @click.option("-q", "--components", type=Components(), help="How many components: 10, 0.95 (share of variance), all.")
-@click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True, help="The kernel.")
+@click.option(
+    "--kernel", type=Registered(KERNELS, without=("precomputed",)), default="rbf", show_default=True, help="The kernel."
+)
 @click.option("--gamma", type=Gamma(), help="Its width; by default one over the median squared distance (rbf, matern).")
 @click.option("--degree", type=float, help="Degree of the kernel poly.")
 @click.option("--coef0", type=float, help="Constant of the kernels poly and sigmoid.")
@@ -230,25 +224,23 @@ def _said(recipe: Any, table: Any, kept: Any, no_scale: bool) -> list[str]:
 
 def build(model: str, settings: dict[str, Any]) -> Any:
     """The estimator that the options ask for; an option that it does not know is refused by name."""
-    import mercer
-
-    cls = getattr(mercer, MODELS[model])
+    cls = MODELS[model]
     params = {OPTIONS[name]: value for name, value in settings.items() if name in OPTIONS and value is not None}
     kernel = _kernel(settings)
     if model == "monitor":
-        return _monitor(mercer, cls, settings, params, kernel)
+        return _monitor(cls, settings, params, kernel)
     if model == "kpca":
         params.setdefault("n_components", COMPONENTS)
     return _made(cls, model, _with_all(params) | {"kernel": kernel})
 
 
-def _monitor(mercer: Any, cls: Any, settings: dict, params: dict, kernel: Any) -> Any:
+def _monitor(cls: Any, settings: dict, params: dict, kernel: Any) -> Any:
     """A monitor chooses for itself, unless something is said of the model inside."""
     own = {name: params.pop(name) for name in ("alpha", "random_state") if name in params}
     plain = settings["kernel"] == "rbf" and settings["gamma"] is None
     if params or not plain:
         params.setdefault("n_components", COMPONENTS)
-        own["estimator"] = _made(mercer.KernelPCA, "monitor", _with_all(params) | {"kernel": kernel})
+        own["estimator"] = _made(MODELS["kpca"], "monitor", _with_all(params) | {"kernel": kernel})
     return _made(cls, "monitor", own)
 
 
@@ -267,8 +259,6 @@ def _made(cls: Any, model: str, params: dict) -> Any:
 
 
 def _kernel(settings: dict) -> Any:
-    from ..._core.registry import KERNELS
-
     name = settings["kernel"]
     params = {key: settings[key] for key in ("gamma", "degree", "coef0", "nu") if settings[key] is not None}
     if name in MEDIAN:

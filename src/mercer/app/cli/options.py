@@ -47,6 +47,32 @@ class Mark(click.ParamType):
         return mark
 
 
+class Registered(click.ParamType):
+    """The name of a registered class: built in, registered by a package that is installed, or by the user."""
+
+    name = "name"
+
+    def __init__(self, registry: Any, without: tuple[str, ...] = ()):
+        self.registry, self.without = registry, without
+
+    def get_metavar(self, param: Any, ctx: Any = None) -> str:
+        return f"[{'|'.join(self._names())}]"
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        if value in self.without or value not in self.registry:
+            names = ", ".join(name for name in self.registry if name not in self.without)
+            self.fail(f"{value!r} is not a {self.registry.kind} that is registered; choose from {names}.", param, ctx)
+        return value
+
+    def _names(self) -> list[str]:
+        return [name for name in self.registry.announced() if name not in self.without]
+
+
 @dataclass(frozen=True)
 class Source:
     """A table to read: its path and how to read it."""

@@ -6,15 +6,8 @@ from typing import Any
 from ..._core.arrays import (
     Array,
     asarray_like,
-    cast,
-    columns,
-    double,
-    eps,
     eye,
-    hstack,
-    largest,
     namespace,
-    rows,
     sqnorms,
 )
 from ..._core.registry import register
@@ -65,7 +58,9 @@ class Davidson:
         if coarse is A:
             return self._iterate(A, q, factor, basis, 0)
         ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if coarse.cheap else COARSE)
-        return self._iterate(A, q, factor, cast(factor.corrected(ritz, q), A.dtype), ritz.passes)
+        return self._iterate(
+            A, q, factor, namespace(basis).astype(factor.corrected(ritz, q), A.dtype, copy=False), ritz.passes
+        )
 
     def _iterate(self, A: Any, q: int, factor: "_Factor", basis: Array, passes: int, tol: float | None = None) -> Ritz:
         """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
@@ -80,13 +75,15 @@ class Davidson:
                 return ritz
             if basis.shape[1] + open_.shape[0] > min(n, max(MOST_BLOCKS * width, ROOM // n)):
                 basis, images, S = ritz.vectors, ritz.images, eye(found, S) * ritz.values
-            new = orthonormal(cast(factor.corrections(ritz, open_), A.dtype), basis)
+            pairs = (xp.take(part, open_, axis=-1) for part in (ritz.values, ritz.vectors, ritz.images))
+            new = orthonormal(xp.astype(factor.corrections(*pairs), A.dtype, copy=False), basis)
             if new.shape[1] == 0:
                 return ritz
             A_new = A @ new
-            across = projection(basis, A_new)
-            S = xp.concat([hstack(S, across), hstack(across.T, projection(new, A_new))])
-            basis, images, passes = hstack(basis, new), hstack(images, A_new), passes + 1
+            across, own = projection(basis, A_new), projection(new, A_new)
+            S = xp.concat([xp.concat([S, across], axis=1), xp.concat([across.T, own], axis=1)])
+            basis, images = xp.concat([basis, new], axis=1), xp.concat([images, A_new], axis=1)
+            passes += 1
 
 
 def rank_for(n: int, q: int) -> int:
@@ -112,44 +109,48 @@ class _Factor:
         """The factor from a pivoted Cholesky of the matrix that A is centred from."""
         F = rpcholesky(A.gram, rank, rng)[0]
         xp = namespace(F)
-        S, W = xp.linalg.eigh(cast(A.congruence(F), F.dtype))
-        kept = S.shape[0] * eps(F) * largest(S) < S
+        S, W = xp.linalg.eigh(xp.astype(A.congruence(F), F.dtype, copy=False))
+        least = S.shape[0] * float(xp.finfo(F.dtype).eps) * max(float(xp.max(S)), 0.0) if S.shape[0] else 0.0
+        kept = xp.flip(xp.nonzero(least < S)[0])
         left = A.gram.diag() - sqnorms(F)
         tau = max(float(xp.mean(xp.square(A.root[:, 0]) * left)), 0.0)
-        return cls(A, F, double(xp.flip(S[kept])), double(xp.flip(columns(W, kept), axis=1)), tau)
+        S, W = (xp.astype(xp.take(part, kept, axis=-1), xp.float64) for part in (S, W))
+        return cls(A, F, S, W, tau)
 
     def leading(self, width: int, rng: Any) -> Array:
         """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
         xp, known = namespace(self.F), min(width, self.S.shape[0])
         basis = xp.linalg.qr(self._times(self.W[:, :known] / xp.sqrt(self.S[:known])))[0]
         missing = asarray_like(rng.standard_normal((basis.shape[0], width - basis.shape[1])), basis, basis.dtype)
-        return hstack(basis, orthonormal(missing, basis))
+        return xp.concat([basis, orthonormal(missing, basis)], axis=1)
 
     def corrected(self, ritz: Ritz, q: int) -> Array:
-        """The last q Ritz vectors, each with its own correction: v − (GGᵀ + τI − θI)⁻¹r, orthonormal."""
-        xp, V = namespace(self.F), double(ritz.vectors[:, -q:])
-        step = double(self.corrections(ritz, slice(-q, None)))
+        """Return the last q Ritz vectors, each with its own correction: v − (GGᵀ + τI − θI)⁻¹r, orthonormal."""
+        xp, V, AV = namespace(self.F), ritz.vectors[:, -q:], ritz.images[:, -q:]
         theta = xp.clip(ritz.values[-q:], TINY, None)
-        lengths = norms(ritz.images[:, -q:] - ritz.vectors[:, -q:] * cast(theta, ritz.vectors.dtype))
+        lengths = norms(AV - V * xp.astype(theta, V.dtype, copy=False))
+        step = xp.astype(self.corrections(theta, V, AV), xp.float64)
+        V = xp.astype(V, xp.float64, copy=False)
         scale = lengths / xp.maximum(theta - self.tau, NEARNESS * theta)
         step *= xp.where(scale * norms(step) < 1, scale, 0.0)  # a longer one than the vector itself corrects nothing
         return polished(V - (step - V @ (V.T @ step)))
 
-    def corrections(self, ritz: Ritz, open_: Any) -> Array:
-        """(GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ for some residuals r, times σ = θ − τ; U = GWS^{−½}."""
-        xp = namespace(self.F)
-        theta = xp.clip(rows(ritz.values, open_), TINY, None)
-        R = columns(ritz.images, open_) - columns(ritz.vectors, open_) * cast(theta, ritz.vectors.dtype)
-        R = cast(R / xp.clip(norms(R), TINY, None), self.F.dtype)
+    def corrections(self, values: Array, vectors: Array, images: Array) -> Array:
+        """Return (GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ of residuals r, times σ = θ − τ; U = GWS^{−½}."""
+        xp, dtype = namespace(self.F), self.F.dtype
+        theta = xp.clip(values, TINY, None)
+        R = images - vectors * xp.astype(theta, vectors.dtype, copy=False)
+        R = xp.astype(R / xp.clip(norms(R), TINY, None), dtype, copy=False)
         theta = xp.maximum(theta - self.tau, NEARNESS * theta)
         gap = self.S[:, None] - theta
         gap = xp.where(abs(gap) < NEARNESS * theta, xp.copysign(NEARNESS * theta, gap), gap)
         U = self.W / xp.sqrt(self.S)
-        JR = self.A.J(R)
-        GtR = sum_rows(lambda f, r: double(f.T @ r), self.F, JR, width=self.F.shape[1])
+        GtR = sum_rows(
+            lambda f, r: xp.astype(f.T @ r, xp.float64, copy=False), self.F, self.A.J(R), width=self.F.shape[1]
+        )
         return self._times(U @ ((theta / gap + 1) * (U.T @ GtR))) - R
 
     def _times(self, M: Array) -> Array:
-        """G M."""
-        M = cast(M, self.F.dtype)
+        """Return G M."""
+        M = namespace(self.F).astype(M, self.F.dtype, copy=False)
         return self.A.Jt(map_rows(lambda f: f @ M, self.F, width=self.F.shape[1]))
