@@ -1,12 +1,18 @@
 """Laws of operators, over every operator around every kind of Gram matrix, against the matrix written out."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from mercer._core import registry
+from mercer.eigen import Operator, Uncentred, eigenpairs
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Normalized, Polynomial
 from mercer.linalg.operators import Covariance, Dense, Gram
 from mercer.testing import OPERATOR_LAWS, check_operator
+from mercer.testing.comparisons import obeyed
+from mercer.testing.operators import MEMBERS
 
 N, D = 29, 3
 DTYPES = [np.float64, np.float32]
@@ -83,21 +89,21 @@ CASES = [(make, i) for make in (grams, covariances) for i, _ in enumerate(make(f
 IDS = [name for make in (grams, covariances) for name, *_ in make(float)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("law", OPERATOR_LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_laws(case, law, dtype):
-    make, i = case
-    _, A, reference = list(make(dtype))[i]  # made anew: no law sees what another one left behind
-    assert A.dtype == dtype
-    law(A, reference)
+def laws(name):
+    """All laws; eigenvectors are divided by the roots of weights, which must not be 0, but products take any."""
+    return [law for law in OPERATOR_LAWS if "weights 0" not in name or law.__name__ != "weighted"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_laws_in_a_row(case, dtype):
+def test_laws(case, dtype):
     make, i = case
-    check_operator(*list(make(dtype))[i][1:])
+    name, shared, reference = list(make(dtype))[i]
+    for law in laws(name):
+        A = list(make(dtype))[i][1]  # made anew: this law does not see what another one left behind …
+        assert A.dtype == dtype
+        obeyed(law, A, reference)
+        obeyed(law, shared, reference)  # … and this one does
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -137,3 +143,187 @@ def test_the_means_are_the_same_whichever_method_came_first():
         results.append(A.KS)
     for KS in results:
         np.testing.assert_allclose(KS, kernel(X, X) @ w[:, None], rtol=1e-13)
+
+
+# Operators of one's own
+
+
+class LowRankPlusDiagonal(Uncentred):
+    """LLᵀ + diag(d), as a user would write it, on what ``Uncentred`` supplies."""
+
+    def __init__(self, L, d):
+        self.L, self.d = L, d
+        self.shape, self.dtype = (len(d), len(d)), L.dtype
+
+    def __matmul__(self, V):
+        V = V.astype(self.dtype)
+        return self.L @ (self.L.T @ V) + self.d[:, None] * V
+
+    def diag(self):
+        return np.sum(self.L**2, axis=1) + self.d
+
+    def columns(self, index):
+        columns = self.L @ self.L[index].T
+        columns[index, np.arange(len(index))] += self.d[index]
+        return columns
+
+    def block(self, index):
+        return self.columns(index)[index]
+
+    def dense(self):
+        return (self.L @ self.L.T + np.diag(self.d)).astype(float)
+
+
+class Weighted:
+    """WKW of a matrix K in memory, without ``Uncentred``: J = W = diag(root)."""
+
+    points = None
+    cheap = True
+
+    def __init__(self, K, root):
+        self.gram, self.root, self.shape, self.dtype = Dense(K), root[:, None], K.shape, K.dtype
+
+    def __matmul__(self, V):
+        return self.Jt(self.gram @ self.J(V.astype(self.dtype)))
+
+    def J(self, V):
+        return self.root * V
+
+    Jt = J
+
+    def congruence(self, F):
+        return (self.root * F).T.astype(float) @ (self.root * F)
+
+    def diag(self):
+        return self.root[:, 0] ** 2 * self.gram.diag()
+
+    def columns(self, index):
+        return self.root * self.gram.columns(index) * self.root[index, 0]
+
+    def block(self, index):
+        return self.columns(index)[index]
+
+    def coarse(self):
+        return Weighted(self.gram.K.astype(np.float32), self.root[:, 0].astype(np.float32))
+
+    def dense(self):
+        root = self.root.astype(float)
+        return root * self.gram.K * root.T
+
+
+def own_operators(dtype, n=150):
+    rng = np.random.default_rng(0)
+    L = (rng.normal(size=(n, 12)) * 0.6 ** np.arange(12)).astype(dtype)
+    yield LowRankPlusDiagonal(L, np.full(n, 0.01, dtype))
+    X = rng.normal(size=(n, 3))
+    yield Weighted(RBF(0.3)(X, X).astype(dtype), rng.uniform(0.5, 1.5, n).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_operator_that_passes_works_in_every_solver(number, dtype):
+    A = list(own_operators(dtype))[number]
+    check_operator(A, A.dense())
+    expected = np.linalg.eigvalsh(A.dense())[::-1][:4]
+    for name, solver in registry.SOLVERS.items():
+        if hasattr(solver, "basis"):
+            continue
+        ritz = solver()(A, 4, np.random.default_rng(0))
+        np.testing.assert_allclose(np.sort(ritz.values)[::-1][:4], expected, rtol=1e-5, err_msg=name)
+        pairs = eigenpairs(A, 4, name)
+        np.testing.assert_allclose(pairs.values, expected, rtol=1e-5, err_msg=name)
+        assert pairs.info.note == "", name
+
+
+class Without:
+    """An operator that lacks one member, or has a wrong one."""
+
+    def __init__(self, A, name, member=None):
+        self._A, self._name, self._member = A, name, member
+
+    def __getattr__(self, name):
+        if name == self._name:
+            if self._member is None:
+                raise AttributeError(name)
+            return self._member
+        member = getattr(self._A, name)
+        return self if member is self._A else member
+
+    def __matmul__(self, V):
+        return self._A @ V
+
+
+@pytest.mark.parametrize("name", [name for name in MEMBERS if name != "__matmul__"])
+def test_an_operator_that_lacks_what_solvers_use_fails(name):
+    A = next(own_operators(float, 20))
+    check_operator(Without(A, ""), A.dense())
+    with pytest.raises(AssertionError, match=rf"the operator lacks {name}, which solvers use"):
+        check_operator(Without(A, name), A.dense())
+
+
+def test_an_operator_without_a_product_fails():
+    class NoProduct(LowRankPlusDiagonal):
+        @property
+        def __matmul__(self):
+            raise AttributeError
+
+    A = next(own_operators(float, 20))
+    with pytest.raises(AssertionError, match="lacks __matmul__"):
+        check_operator(NoProduct(A.L, A.d), A.dense())
+
+
+WRONG = {
+    "shape": lambda A: (A.shape[0], 1),
+    "dtype": lambda A: np.dtype(int),
+    "points": lambda A: np.zeros((3, 2)),
+    "root": lambda A: -A.root,
+    "gram": lambda A: Dense(2 * A.gram.K),
+    "cheap": lambda A: None,
+    "J": lambda A: lambda V: V,
+    "Jt": lambda A: lambda M: 2 * A.Jt(M),
+    "congruence": lambda A: lambda F: F.T @ F,
+    "diag": lambda A: lambda: A.gram.diag(),
+    "columns": lambda A: lambda index: A.gram.columns(index),
+    "block": lambda A: lambda index: A.gram.block(index),
+    "coarse": lambda A: lambda: Weighted(A.gram.K.astype(np.float32) + 0.001, A.root[:, 0].astype(np.float32)),
+    "dense": lambda A: lambda: A.gram.dense(),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_law_finds_the_member_that_is_wrong(name):
+    A = list(own_operators(float, 20))[1]
+    check_operator(Without(A, ""), A.dense())
+    with pytest.raises(AssertionError, match=r"breaks a law"):
+        check_operator(Without(A, name, WRONG[name](A)), A.dense())
+
+
+class Recorder:
+    """An operator that notes which of its members are used."""
+
+    def __init__(self, A, used):
+        self._A, self._used = A, used
+
+    def __getattr__(self, name):
+        self._used.add(name)
+        member = getattr(self._A, name)
+        if name == "gram":
+            return Recorder(member, self._used)
+        return (lambda: Recorder(member(), self._used)) if name == "coarse" else member
+
+    def __matmul__(self, V):
+        self._used.add("__matmul__")
+        return self._A @ V
+
+
+def test_the_protocol_declares_what_solvers_use_and_nothing_else():
+    used = set()
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    w = np.full(150, 1 / 150)
+    for solver in registry.SOLVERS.values():
+        if not hasattr(solver, "basis"):
+            eigenpairs(Recorder(Covariance(Gram(RBF(0.3), X), w, w), used), 4, solver(), definite=False)
+    assert used == set(MEMBERS)
+    assert set(MEMBERS) == {name for name, _ in inspect.getmembers(Operator) if not name.startswith("_")} | {
+        "__matmul__"
+    }

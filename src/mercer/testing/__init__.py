@@ -1,8 +1,8 @@
 """Laws that every kernel, operator, eigensolver and pre-image obeys, for those of mercer and for your own.
 
-``check_kernel``, ``check_operator``, ``check_solver`` and ``check_preimage`` are plain functions: they return nothing
-where all is well and raise ``AssertionError`` with the law that is broken and by how much. Each runs a tuple of single
-laws (``KERNEL_LAWS``, ``OPERATOR_LAWS``, ``SOLVER_LAWS``, ``PREIMAGE_LAWS``), which can be run, and selected, one by
+``check_kernel``, ``check_operator``, ``check_solver`` and ``check_preimage`` are plain functions: they return None if
+every law holds, and raise ``AssertionError`` with the law that is broken and by how much otherwise. Each runs a tuple
+of single laws (``KERNEL_LAWS``, ``OPERATOR_LAWS``, ``SOLVER_LAWS``, ``PREIMAGE_LAWS``), which can also be run one by
 one.
 """
 

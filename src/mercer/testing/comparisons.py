@@ -1,5 +1,8 @@
 """How a law is run, and comparisons that say what was compared and by how much it differs."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 ROUNDING = 100  # units in the last place, of the largest entry
@@ -7,29 +10,33 @@ DIFFERENCE = 1e-5  # step of a central difference, as a share of the argument: i
 DIFFERENCE_TOL = 1e-6
 
 
-def obeyed(law, subject, *args):
+def obeyed(law: Callable, subject: Any, *args: Any) -> None:
+    """Run a law; an error names the subject and the law."""
     try:
         law(subject, *args)
     except AssertionError as error:
         raise AssertionError(f"{subject!r} breaks a law: {law.__doc__}\n{error}") from error
 
 
-def size(values):
+def size(values: Any) -> float:
+    """Return the largest |entry|; 0 where there is none."""
     return float(np.abs(values).max(initial=0))
 
 
-def same(actual, expected, what):
+def same(actual: Any, expected: Any, what: str) -> None:
+    """Check that two values are equal."""
     assert actual == expected, f"{what} is {actual}, and {expected} is right"
 
 
-def close(actual, expected, what, scale=None, dtype=None):
-    """Equal to rounding in ``dtype``, of the largest entry."""
+def close(actual: Any, expected: Any, what: str, scale: float | None = None, dtype: Any = None) -> None:
+    """Check that two arrays are equal to rounding in ``dtype``, of the largest entry."""
     scale = size(expected) if scale is None else scale
     eps = np.finfo(np.asarray(actual).dtype if dtype is None else dtype).eps
     within(actual, expected, ROUNDING * eps * scale, what)
 
 
-def within(actual, expected, tol, what):
+def within(actual: Any, expected: Any, tol: Any, what: str) -> None:
+    """Check that two arrays have the same shape and differ by no more than ``tol``."""
     actual, expected = np.asarray(actual, float), np.asarray(expected, float)
     same(actual.shape, expected.shape, f"the shape of {what}")
     excess = np.abs(actual - expected) - tol

@@ -1,18 +1,20 @@
-"""Laws of kernels: each takes a kernel as its user wrote it, and rows."""
+"""Laws of kernels: each takes a kernel that is not bound to data, and rows."""
 
+from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 
-from ..kernels import Profile
+from ..kernels import Kernel, Profile
 from .comparisons import DIFFERENCE, DIFFERENCE_TOL, ROUNDING, close, obeyed, same, size, within
 
 MIX = 0.6  # share of a row in a mixture with the mean of all
 
 
-def check_kernel(kernel, X, dtypes=(np.float64, np.float32)):
+def check_kernel(kernel: Kernel, X: Any, dtypes: Sequence[Any] = (np.float64, np.float32)) -> None:
     """Check a kernel on the rows of X: symmetry, definiteness, diagonal, binding, parameters, dtypes, layouts.
 
     Parameters
@@ -36,7 +38,7 @@ def check_kernel(kernel, X, dtypes=(np.float64, np.float32)):
             obeyed(law, kernel, np.array(X, dtype))
 
 
-def symmetric(kernel, X):
+def symmetric(kernel: Kernel, X: np.ndarray) -> None:
     """k(X, Y) = k(Y, X)ᵀ, of shape (n, m), for any numbers of rows."""
     k = kernel.bind(X)
     for n in sorted({1, len(X) // 2, len(X)}):
@@ -45,7 +47,7 @@ def symmetric(kernel, X):
         close(K, transposed.T, "k(X, Y) and k(Y, X)ᵀ", scale=size(k(X, X)))
 
 
-def definite(kernel, X):
+def definite(kernel: Kernel, X: np.ndarray) -> None:
     """No eigenvalue of k(X, X) is below −n·ε·λ₁, unless the kernel says that it is not definite."""
     k = kernel.bind(X)
     if not k.definite:
@@ -56,7 +58,7 @@ def definite(kernel, X):
     assert lowest >= bound, f"k(X, X) is not positive semi-definite: an eigenvalue is {lowest:.3g} < {bound:.3g}"
 
 
-def diagonal(kernel, X):
+def diagonal(kernel: Kernel, X: np.ndarray) -> None:
     """diag(X) is the diagonal of k(X, X), of the dtype of X."""
     k = kernel.bind(X)
     K, diag = k(X, X), k.diag(X)
@@ -65,7 +67,7 @@ def diagonal(kernel, X):
     close(diag, K.diagonal(), "diag(X) and the diagonal of k(X, X)", scale=size(K))
 
 
-def prepared(kernel, X):
+def prepared(kernel: Kernel, X: np.ndarray) -> None:
     """onto(Z), called for one tile of rows after another, is k(X, Z)."""
     k = kernel.bind(X)
     K, onto = k(X, X), k.onto(X)
@@ -73,7 +75,7 @@ def prepared(kernel, X):
         close(onto(X[rows]), K[rows], "onto(Z)(X) and k(X, Z)", scale=size(K))
 
 
-def fused(kernel, X):
+def fused(kernel: Kernel, X: np.ndarray) -> None:
     """product(Z, B)(X) is k(X, Z) @ B, and the shares of symmetric(X) add up to k(X, X) @ B."""
     k = kernel.bind(X)
     K, B = k(X, X), np.random.default_rng(0).normal(size=(len(X), 3)).astype(X.dtype)
@@ -87,7 +89,7 @@ def fused(kernel, X):
         close(total, expected, f"the sum of {shares} shares and k(X, X) @ B", scale, X.dtype)
 
 
-def bound_once(kernel, X):
+def bound_once(kernel: Kernel, X: np.ndarray) -> None:
     """bind leaves the kernel as it was, fills in numbers, and has nothing left to do the second time."""
     before = clone(kernel)
     bound = kernel.bind(X)
@@ -100,7 +102,7 @@ def bound_once(kernel, X):
     assert twice == bound, f"bind gave {bound!r}, and bind of that {twice!r}"
 
 
-def weighted(kernel, X):
+def weighted(kernel: Kernel, X: np.ndarray) -> None:
     """A row of weight 2 binds the kernel as a row that stands twice does."""
     weights = 1.0 + (np.arange(len(X)) % 3 == 0)
     by_weight = kernel.bind(X, weights)
@@ -108,7 +110,7 @@ def weighted(kernel, X):
     close(by_weight(X, X), by_count(X, X), "k(X, X) bound to weights and to repeated rows")
 
 
-def parameters(kernel, X):
+def parameters(kernel: Kernel, X: np.ndarray) -> None:
     """clone, get_params, set_params and == agree with one another, before and after bind."""
     for k in (kernel, kernel.bind(X)):
         assert clone(k) == k, f"clone({k!r}) is not equal to it"
@@ -122,7 +124,7 @@ def parameters(kernel, X):
                 same(k.get_params()[name], value, f"{name} after set_params of a clone")
 
 
-def unwritten(kernel, X):
+def unwritten(kernel: Kernel, X: np.ndarray) -> None:
     """Rows are not written to, and may be read-only, in Fortran's order, or strided backwards."""
     k = kernel.bind(X)
     K, diag = k(X, X), k.diag(X)
@@ -135,7 +137,7 @@ def unwritten(kernel, X):
         assert np.array_equal(rows, before), f"the kernel wrote to {name} rows"
 
 
-def single_precision(kernel, X):
+def single_precision(kernel: Kernel, X: np.ndarray) -> None:
     """float32 rows give a float32 matrix, near the one of the same rows in float64."""
     low = X.astype(np.float32)
     k = kernel.bind(low)
@@ -144,7 +146,7 @@ def single_precision(kernel, X):
     close(K, k(low.astype(float), low.astype(float)), "k(X, X) in float32 and in float64", dtype=np.float32)
 
 
-def slope_of_profile(kernel, X):
+def slope_of_profile(kernel: Kernel, X: np.ndarray) -> None:
     """slope is the derivative of profile, and does not write to its argument."""
     k = kernel.bind(X.astype(float))
     if not isinstance(k, Profile):
@@ -157,7 +159,7 @@ def slope_of_profile(kernel, X):
     within(slope, difference, DIFFERENCE_TOL * size(slope), "slope and the difference quotient")
 
 
-def derivative(kernel, X):
+def derivative(kernel: Kernel, X: np.ndarray) -> None:
     """gradient and diag_gradient are the derivatives in the first argument, where the kernel says that it has them."""
     if not kernel.differentiable:
         return
@@ -173,7 +175,7 @@ def derivative(kernel, X):
         within(actual, difference, tol, f"{name} and the difference quotient")
 
 
-def inverse_of_profile(kernel, X):
+def inverse_of_profile(kernel: Kernel, X: np.ndarray) -> None:
     """inverse(profile(t)) = t, as far as the rounding of profile(t) lets it be known."""
     k = kernel.bind(X.astype(float))
     if not hasattr(k, "inverse"):
@@ -184,7 +186,7 @@ def inverse_of_profile(kernel, X):
     within(k.inverse(value.copy()), t, tol, "inverse(profile(t)) and t")
 
 
-def sparse_rows(kernel, X):
+def sparse_rows(kernel: Kernel, X: np.ndarray) -> None:
     """Sparse rows give the array that dense rows give, on either side, where the kernel takes them."""
     if not kernel.sparse:
         return
@@ -201,7 +203,7 @@ def sparse_rows(kernel, X):
             close(k.diag(S), diag, "diag of sparse and of dense rows")
 
 
-KERNEL_LAWS = (
+KERNEL_LAWS: tuple[Callable[[Kernel, np.ndarray], None], ...] = (
     symmetric,
     definite,
     diagonal,
@@ -219,14 +221,14 @@ KERNEL_LAWS = (
 )
 
 
-def _statistics(k):
-    """Values of t from far below to far above the width of the kernel."""
+def _statistics(k: Kernel) -> np.ndarray:
+    """Return values of t from far below to far above the width of the kernel."""
     unit = 1 / (getattr(k, "gamma", None) or 1.0)
     return unit * np.geomspace(1e-3, 20, 40)
 
 
-def _layouts(X):
-    """The same rows, in other ways of memory."""
+def _layouts(X: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the same rows in other memory layouts."""
     frozen = X.copy()
     frozen.flags.writeable = False
     return {

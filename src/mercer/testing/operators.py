@@ -1,14 +1,24 @@
-"""Laws of operators: each takes the operator and the matrix that it stands for, in float64."""
+"""Laws of operators: each takes the operator and the matrix that it represents, in float64."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from sklearn import config_context
 
 from .._core import tiles
+from ..linalg.operators import Operator
 from .comparisons import ROUNDING, close, obeyed, same, size, within
 
+MEMBERS = (*(name for name in vars(Operator) if not name.startswith("_")), "__matmul__")  # all that solvers use
 
-def check_operator(A, reference):
-    """Check an operator against the matrix that it stands for: products, diagonal, columns, and every tile height.
+
+def check_operator(A: Any, reference: Any) -> None:
+    """Check an operator against the matrix that it represents: every member of the protocol, and every tile height.
+
+    An operator that passes works in every solver. :class:`mercer.eigen.Uncentred` supplies the members that are the
+    same wherever nothing is centred.
 
     Parameters
     ----------
@@ -31,13 +41,86 @@ def check_operator(A, reference):
         obeyed(law, A, reference)
 
 
-def shaped(A, reference):
-    """shape and dtype are those of a real symmetric matrix."""
-    same(tuple(A.shape), reference.shape, "the shape of the operator")
-    assert np.issubdtype(A.dtype, np.floating), f"the operator's dtype is {A.dtype}, not a floating one"
+def declared(A: Any, reference: np.ndarray) -> None:
+    """The operator, its gram and its coarse version have every member that solvers use."""
+    _has_members(A, "the operator")
+    _has_members(A.gram, "its gram")
+    _has_members(A.coarse(), "its coarse version")
 
 
-def multiplies(A, reference):
+def _has_members(A: Any, what: str) -> None:
+    missing = [name for name in MEMBERS if not hasattr(A, name)]
+    assert not missing, (
+        f"{what} lacks {', '.join(missing)}, which solvers use: see mercer.eigen.Operator. mercer.eigen.Uncentred "
+        "supplies what is the same wherever nothing is centred"
+    )
+
+
+def shaped(A: Any, reference: np.ndarray) -> None:
+    """shape and dtype are those of a real symmetric matrix, points has a row for each of its rows, cheap is a bool."""
+    for what, operator in {"the operator": A, "its gram": A.gram, "its coarse version": A.coarse()}.items():
+        same(tuple(operator.shape), reference.shape, f"the shape of {what}")
+        assert np.issubdtype(operator.dtype, np.floating), (
+            f"the dtype of {what} is {operator.dtype}, not a floating one"
+        )
+        assert operator.cheap in {True, False}, f"cheap of {what} is {operator.cheap!r}, not a bool"
+        if operator.points is not None:
+            same(operator.points.shape[0], len(reference), f"the number of points of {what}")
+
+
+def weighted(A: Any, reference: np.ndarray) -> None:
+    """root, the square roots of the weights, is a column of positive numbers."""
+    same(tuple(A.root.shape), (len(reference), 1), "the shape of root")
+    root = np.asarray(A.root, float)
+    assert np.all((root > 0) & np.isfinite(root)), (
+        f"root must be positive and finite, and the least entry is {root.min():.3g}: leave out rows of weight 0"
+    )
+
+
+def factored(A: Any, reference: np.ndarray) -> None:
+    """A = JᵀKJ with K = gram: J and Jt are each other's transposes."""
+    V, M = _block(A, 3).astype(A.dtype), _block(A, 2, seed=1).astype(A.dtype)
+    JV, JtM = A.J(V), A.Jt(M)
+    same(tuple(JV.shape), V.shape, "the shape of J(V)")
+    same(tuple(JtM.shape), M.shape, "the shape of Jt(M)")
+    scale = size(np.abs(V).T @ np.abs(JtM)) + size(np.abs(JV).T @ np.abs(M))
+    close(V.T @ JtM, JV.T @ M, "VᵀJt(M) and J(V)ᵀM", scale, A.dtype)
+    KJV, through = A.gram @ JV, size(np.abs(A.gram @ np.eye(len(reference))) @ np.abs(JV)) * size(A.root)
+    close(A.Jt(KJV), reference @ V, "Jt(gram @ J(V)) and the matrix's product", through, A.dtype)
+
+
+def congruent(A: Any, reference: np.ndarray) -> None:
+    """congruence(F) is FᵀJJᵀF = (JᵀF)ᵀ(JᵀF), in float64."""
+    F = _block(A, 3).astype(A.dtype)
+    actual, JtF = A.congruence(F), np.asarray(A.Jt(F), float)
+    same(actual.dtype, np.dtype(float), "the dtype of congruence(F)")
+    scale = size((A.root * np.abs(F)).astype(float).T @ (A.root * np.abs(F)).astype(float)) + size(JtF.T @ JtF)
+    close(actual, JtF.T @ JtF, "congruence(F) and FᵀJJᵀF", scale, A.dtype)
+
+
+def has_gram(A: Any, reference: np.ndarray) -> None:
+    """The diagonal, the columns and the blocks of gram are those of its product with the identity."""
+    gram, n = A.gram, len(reference)
+    K = np.asarray(gram @ np.eye(n), float)
+    close(K, K.T, "gram and its transpose", dtype=gram.dtype)
+    index = np.array([n - 1, 0, n // 2])
+    close(gram.diag(), K.diagonal(), "gram.diag() and the diagonal of gram", size(K), gram.dtype)
+    close(gram.columns(index), K[:, index], "gram.columns(index) and those of gram", size(K), gram.dtype)
+    close(gram.block(index), K[np.ix_(index, index)], "gram.block(index) and that of gram", size(K), gram.dtype)
+
+
+def has_coarse(A: Any, reference: np.ndarray) -> None:
+    """coarse() is the same matrix, to single precision at least, with the same J."""
+    coarse, V = A.coarse(), _block(A, 3)
+    terms = np.abs(A.gram @ np.eye(len(reference))) @ np.abs(A.J(V.astype(A.dtype)))
+    scale = size(terms) * size(A.root) + size(np.abs(reference) @ np.abs(V))
+    close(coarse @ V, reference @ V, "coarse() @ V and the matrix's product", scale, np.float32)
+    V = V.astype(coarse.dtype)
+    close(coarse.J(V), A.J(V), "J of coarse() and J", dtype=np.float32)
+    close(coarse.Jt(V), A.Jt(V), "Jt of coarse() and Jt", dtype=np.float32)
+
+
+def multiplies(A: Any, reference: np.ndarray) -> None:
     """A @ V is the matrix's product, of A's dtype, for V of any dtype, layout and number of columns."""
     for p in (0, 1, 4):
         V = _block(A, p)
@@ -47,33 +130,33 @@ def multiplies(A, reference):
             _product(A, block, reference, f"A @ V for a {name} V of {p} columns")
 
 
-def linear(A, reference):
+def linear(A: Any, reference: np.ndarray) -> None:
     """A @ (aV + bW) = a(A @ V) + b(A @ W)."""
     V, W = _block(A, 3), _block(A, 3, seed=1)
     tol = ROUNDING * np.finfo(A.dtype).eps * size(np.abs(reference) @ (2 * np.abs(V) + 3 * np.abs(W)))
     within(A @ (2 * V - 3 * W), 2 * (A @ V) - 3 * (A @ W), tol, "A @ (2V − 3W) and 2(A @ V) − 3(A @ W)")
 
 
-def has_diagonal(A, reference):
+def has_diagonal(A: Any, reference: np.ndarray) -> None:
     """diag() is the diagonal."""
     close(A.diag(), reference.diagonal(), "diag() and the matrix's diagonal", scale=size(reference), dtype=A.dtype)
 
 
-def has_columns(A, reference):
+def has_columns(A: Any, reference: np.ndarray) -> None:
     """columns(index) are those columns, in the order of the index."""
     n = len(reference)
     for index in (np.array([0]), np.array([n - 1, 0]), np.arange(n)[::-1], np.array([n // 2, n // 2])):
         close(A.columns(index), reference[:, index], f"columns({index})", scale=size(reference), dtype=A.dtype)
 
 
-def has_blocks(A, reference):
+def has_blocks(A: Any, reference: np.ndarray) -> None:
     """block(index) are the entries between those rows and columns."""
     index = np.array([len(reference) - 1, 0, len(reference) // 2])
     expected = reference[np.ix_(index, index)]
     close(A.block(index), expected, f"block({index})", scale=size(reference), dtype=A.dtype)
 
 
-def has_dense(A, reference):
+def has_dense(A: Any, reference: np.ndarray) -> None:
     """dense() is the matrix as a new float64 array, accurate beyond A's dtype where A's entries are known so."""
     first = A.dense()
     same(first.dtype, np.dtype(float), "the dtype of dense()")
@@ -83,7 +166,7 @@ def has_dense(A, reference):
     close(A.dense(), reference, "dense() and the matrix, after the first dense() was written to", dtype=A.dtype)
 
 
-def untiled(A, reference):
+def untiled(A: Any, reference: np.ndarray) -> None:
     """Nothing depends on the tiles, from one row in a tile to all rows in one."""
     n, V, index = len(reference), _block(A, 3), np.array([len(reference) // 2, 0])
     for height in sorted({1, 7, max(n - 1, 1), n, n + 5}):
@@ -94,11 +177,26 @@ def untiled(A, reference):
             close(A.dense(), reference, f"dense() {what}", dtype=A.dtype)
 
 
-OPERATOR_LAWS = (shaped, multiplies, linear, has_diagonal, has_columns, has_blocks, has_dense, untiled)
+OPERATOR_LAWS: tuple[Callable[[Any, np.ndarray], None], ...] = (
+    declared,
+    shaped,
+    weighted,
+    multiplies,
+    linear,
+    has_diagonal,
+    has_columns,
+    has_blocks,
+    has_dense,
+    factored,
+    congruent,
+    has_gram,
+    has_coarse,
+    untiled,
+)
 
 
-def tile_height(height, width):
-    """A context in which tiles of rows with ``width`` entries have ``height`` rows, as far as the cache lets them.
+def tile_height(height: int, width: int) -> AbstractContextManager:
+    """Return a context in which tiles of rows with ``width`` entries have ``height`` rows, as far as the cache allows.
 
     Parameters
     ----------
@@ -123,11 +221,11 @@ def tile_height(height, width):
     return config_context(working_memory=(height * width + 0.5) / entries)
 
 
-def _block(A, p, seed=0):
+def _block(A: Any, p: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(A.shape[0], p))
 
 
-def _product(A, V, reference, what):
+def _product(A: Any, V: np.ndarray, reference: np.ndarray, what: str) -> None:
     actual = A @ V
     same(actual.dtype, A.dtype, f"the dtype of {what}")
     tol = ROUNDING * np.finfo(A.dtype).eps * size(np.abs(reference) @ np.abs(V))

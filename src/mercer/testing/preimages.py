@@ -1,11 +1,14 @@
 """Laws of pre-images: each takes a method, a kernel that it serves, and rows."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from sklearn.decomposition import PCA
 
-from ..kernels import Linear
+from ..kernels import Kernel, Linear
 from ..preimage import as_preimage
-from ..rkhs import Expansion, principal_subspace
+from ..rkhs import Expansion, Subspace, principal_subspace
 from .comparisons import obeyed, same, size, within
 
 RETURN_TOL = 1e-3  # of the size of the rows: where an iteration may end
@@ -13,14 +16,19 @@ DISTANCE_TOL = 1e-6  # of the largest k(x, x): the same in feature space, where 
 SINGLE_TOL = 0.05  # of the size of the rows: iterations in single precision may end elsewhere on a flat top
 FAR = 1e3  # times as far off as the rows are
 SOME = 5  # vectors of each kind
+MIDDLES = 10  # vectors between two rows
+HALF = 0.5  # of the squared distance of the nearest anchor: a point that is nearer than this is clearly better …
+GAINED = 0.75  # … and an exact method gains this share of what it gains, or more
+SAME_POINT = 1e-9  # of the size of the rows: the distance of points that are the same
 
 
-def check_preimage(method, kernel, X):
+def check_preimage(method: Any, kernel: Kernel, X: Any) -> None:
     """Check a pre-image method, or the name of one, with a kernel on the rows of X.
 
-    Images of rows come back to them (for methods that say they are ``exact``); iterations never end farther off than
-    they began; nothing is NaN, far off, for repeated rows, vectors that are zero or a single anchor; the linear kernel
-    gives linear PCA; the report is true; and neither the other vectors nor the precision matter.
+    Images of rows come back to them (for methods that say they are ``exact``), and vectors between two rows to points
+    between them; iterations never end farther off than they began; nothing is NaN, far off, for repeated rows, vectors
+    that are zero or a single anchor; the linear kernel gives linear PCA; the report is true; and neither the other
+    vectors nor the precision matter.
 
     Parameters
     ----------
@@ -42,7 +50,7 @@ def check_preimage(method, kernel, X):
         obeyed(law, as_preimage(method, kernel.bind(X)), kernel, np.asarray(X, float))
 
 
-def returns(method, kernel, X):
+def returns(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """The image of a row comes back to the row, given as its own expansion and by all of its coordinates."""
     if not getattr(method, "exact", False):
         return
@@ -54,7 +62,41 @@ def returns(method, kernel, X):
     within(nearest(lifted).X, some, RETURN_TOL * size(X), "the pre-images of all coordinates of x and x")
 
 
-def descends(method, kernel, X):
+def moves(method: Any, kernel: Kernel, X: np.ndarray) -> None:
+    """A vector between two rows has a pre-image between them: not the nearest anchor, nor where the search began.
+
+    The point in the middle is known. Vectors for which it is not clearly nearer than every anchor (a kernel with a
+    kink at each row) are left out.
+    """
+    subspace, some = _subspace(kernel, X), X[:MIDDLES]
+    middle = (some + _neighbours(X, MIDDLES)) / 2
+    target = subspace.lift(subspace.project(middle))
+    known = _distances(subspace.kernel, middle, target).diagonal()
+    anchor = _distances(subspace.kernel, subspace.Z, target).min(axis=0)
+    clear = known < HALF * anchor
+    if not clear.any():
+        return
+    for what, near in {"": None, ", which it was given to begin from": some}.items():
+        result = method.bind(subspace)(target, near)
+        away = np.abs(result.X[clear][:, None] - X).max(axis=2).min(axis=1)
+        assert away.max() > SAME_POINT * size(X), f"every vector between two rows has a row as its pre-image{what}"
+        if getattr(method, "exact", False) or hasattr(method, "max_iter"):
+            bar = (known + (1 - GAINED) * (anchor - known))[clear]
+            worst = np.max(result.error[clear] / bar)
+            assert worst <= 1, (
+                f"the pre-image of a vector between two rows is too far off: its squared "
+                f"distance is {worst:.3g} times what is accepted, and the nearest anchor's "
+                f"{np.max(anchor[clear] / bar):.3g}"
+            )
+
+
+def _neighbours(X: np.ndarray, p: int) -> np.ndarray:
+    """For each of the first p rows the nearest other row."""
+    t = np.sum((X[:p, None] - X) ** 2, axis=2)
+    return X[np.where(t > 0, t, np.inf).argmin(axis=1)]
+
+
+def descends(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """A method that iterates ends no farther from the vector than the nearest anchor, and than the row it was given."""
     if not hasattr(method, "max_iter"):
         return
@@ -71,21 +113,21 @@ def descends(method, kernel, X):
         )
 
 
-def finite(method, kernel, X):
+def finite(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """Nothing is NaN: far off, for repeated rows, for vectors that are zero, or with a single anchor."""
     repeated = np.vstack([X, X[:SOME], X[:SOME]])
     for rows in (X, repeated, X[:1]):
         subspace = _subspace(kernel, rows, q=2)
         nearest = method.bind(subspace)
         zero = Expansion(subspace.kernel, subspace.Z, np.zeros((len(subspace.Z), 2)))
-        for target, _ in [*_targets(subspace, X), (zero, None)]:
+        for target, _ in [*_targets(subspace, X), (zero, X[:2])]:
             result = nearest(target)
             same(result.X.shape, (len(target), X.shape[1]), "the shape of the points")
             for name in ("X", "error"):
                 assert np.all(np.isfinite(getattr(result, name))), f"{name} is not finite for {len(rows)} rows"
 
 
-def linear_is_pca(method, kernel, X):
+def linear_is_pca(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """With the linear kernel it is the inverse of linear PCA, for methods that are exact and serve it."""
     subspace = _subspace(Linear(), X, q=2)
     if not getattr(method, "exact", False) or not _serves(method, subspace):
@@ -95,7 +137,7 @@ def linear_is_pca(method, kernel, X):
     within(back, pca.inverse_transform(pca.transform(X)), RETURN_TOL * size(X), "the pre-images and those of PCA")
 
 
-def truthful(method, kernel, X):
+def truthful(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """The report has an entry for each vector, and its error is ‖φ(x) − f‖²."""
     subspace = _subspace(kernel, X, q=2)
     for target, _ in _targets(subspace, X):
@@ -106,7 +148,7 @@ def truthful(method, kernel, X):
         within(result.error, distances, DISTANCE_TOL * max(size(distances), 1), "the error and ‖φ(x) − f‖²")
 
 
-def one_by_one(method, kernel, X):
+def one_by_one(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """The pre-image of a vector does not depend on the others, and nothing that was given is written to."""
     subspace = _subspace(kernel, X, q=2)
     Z, B = subspace.Z.copy(), subspace.axes.B.copy()
@@ -120,7 +162,7 @@ def one_by_one(method, kernel, X):
     assert np.array_equal(subspace.axes.B, B), "the axes were written to"
 
 
-def single_precision(method, kernel, X):
+def single_precision(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """float32 gives float32, near what float64 gives."""
     low = X.astype(np.float32)
     single, double = _subspace(kernel, low, q=2), _subspace(kernel, low.astype(float), q=2)
@@ -132,15 +174,24 @@ def single_precision(method, kernel, X):
     assert typical <= SINGLE_TOL * size(X), f"single and double precision differ by {typical:.3g} in the median"
 
 
-PREIMAGE_LAWS = (returns, descends, finite, linear_is_pca, truthful, one_by_one, single_precision)
+PREIMAGE_LAWS: tuple[Callable[[Any, Kernel, np.ndarray], None], ...] = (
+    returns,
+    moves,
+    descends,
+    finite,
+    linear_is_pca,
+    truthful,
+    one_by_one,
+    single_precision,
+)
 
 
-def _subspace(kernel, X, q=None):
+def _subspace(kernel: Kernel, X: np.ndarray, q: int | None = None) -> Subspace:
     """The principal subspace of the rows, all of which are anchors."""
     return principal_subspace(kernel.bind(X), X, q, solver="exact")
 
 
-def _targets(subspace, X):
+def _targets(subspace: Subspace, X: np.ndarray) -> list[tuple[Expansion, np.ndarray]]:
     """Vectors of several kinds, each with rows to begin from: projections, far ones, and one outside the subspace."""
     some, far = X[:SOME], FAR * X[:SOME]
     outside = np.random.default_rng(0).normal(size=(len(subspace.Z), SOME))
@@ -151,12 +202,12 @@ def _targets(subspace, X):
     ]
 
 
-def _distances(kernel, X, target):
+def _distances(kernel: Kernel, X: np.ndarray, target: Expansion) -> np.ndarray:
     """‖φ(x) − f_j‖²: (n, p)."""
     return kernel.diag(X)[:, None] - 2 * kernel(X, target.Z) @ target.B + target.sqnorms()
 
 
-def _serves(method, subspace):
+def _serves(method: Any, subspace: Subspace) -> bool:
     try:
         method.bind(subspace)
     except ValueError:
