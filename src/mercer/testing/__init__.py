@@ -3,20 +3,19 @@
 ``check_kernel``, ``check_operator``, ``check_solver`` and ``check_preimage`` are plain functions: they return None if
 every law holds, and raise ``AssertionError`` with the law that is broken and by how much otherwise. Each runs a tuple
 of single laws (``KERNEL_LAWS``, ``OPERATOR_LAWS``, ``SOLVER_LAWS``, ``PREIMAGE_LAWS``), which can also be run one by
-one.
+one (those of solvers on a :class:`mercer.testing.solvers.SolverTrial`).
 """
 
 from .kernels import KERNEL_LAWS, check_kernel
 from .operators import OPERATOR_LAWS, check_operator, tile_height
 from .preimages import PREIMAGE_LAWS, check_preimage
-from .solvers import SOLVER_LAWS, SolverTrial, check_solver
+from .solvers import SOLVER_LAWS, check_solver
 
 __all__ = [
     "KERNEL_LAWS",
     "OPERATOR_LAWS",
     "PREIMAGE_LAWS",
     "SOLVER_LAWS",
-    "SolverTrial",
     "check_kernel",
     "check_operator",
     "check_preimage",

@@ -58,7 +58,7 @@ class SolverTrial:
     --------
     >>> import numpy as np
     >>> from mercer.eigen import Exact
-    >>> from mercer.testing import SOLVER_LAWS, SolverTrial
+    >>> from mercer.testing.solvers import SOLVER_LAWS, SolverTrial
     >>> trial = SolverTrial(Exact(), np.diag([3.0, 2.0, 1.0]), q=2)
     >>> trial.pairs.values
     array([3., 2.])
