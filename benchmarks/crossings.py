@@ -1,6 +1,6 @@
 """Count how often one fit crosses from a module of mercer into another: what a reader of a profile has to follow.
 
-    python benchmarks/crossings.py
+python benchmarks/crossings.py
 """
 
 import sys

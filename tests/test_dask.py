@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
+from mercer._core.dask import _Held
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Linear, Polynomial
 
@@ -172,7 +173,7 @@ def test_a_graph_holds_the_model_once(X):
     """However many blocks there are: what they share stands in one node."""
     fitted = model().fit(X)
     few, many = (fitted.transform(chunked(X, sizes)) for sizes in [(300, 300), (10,) * 60])
-    held = [sum(isinstance(task_value(task), dask._Held) for task in dict(Y.dask).values()) for Y in (few, many)]
+    held = [sum(isinstance(task_value(task), _Held) for task in dict(Y.dask).values()) for Y in (few, many)]
     assert held[0] == held[1]
 
 
@@ -252,6 +253,7 @@ def test_one_row_in_each_chunk(X, cluster):
 
 MEMORY = """
 import dask, dask.array as da, distributed, mercer, numpy as np
+from mercer._core.dask import _Held
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF
 

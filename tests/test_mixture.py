@@ -452,8 +452,9 @@ def test_what_is_not_there_yet_is_refused(X):
         mixture().fit(X).sample(0)
 
 
-def test_a_gram_matrix_that_does_not_fit_is_refused(X, monkeypatch):
-    monkeypatch.setattr("mercer.rkhs.mixture.available_bytes", lambda: 1000)
+def test_a_gram_matrix_that_does_not_fit_is_refused(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    monkeypatch.setattr("mercer._core.memory.available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match="landmarks"):
         mixture(solver="exact").fit(X)
 

@@ -445,7 +445,7 @@ def test_anomalies_in_the_table_do_not_hide_themselves():
 
 def test_large_tables_are_learned_from_rows_by_lot(monkeypatch, tanks):
     """The rows by lot serve the axes; limits still come from blocks of neighbours."""
-    monkeypatch.setattr("mercer.monitor.default.MOST_ROWS", 300)
+    monkeypatch.setattr("mercer.models.monitor.default.MOST_ROWS", 300)
     monitor = KernelPCAMonitor(alpha=0.05, random_state=0).fit(tanks)
     assert len(monitor.estimator_[-1].anchors_) <= 300
     assert len(monitor.calibration_) == len(tanks)

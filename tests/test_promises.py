@@ -594,7 +594,7 @@ def test_the_driver_with_a_32_bit_workspace_is_not_used_for_many_rows(n, monkeyp
     def forbidden(*_, **__):
         raise AssertionError("syevd overflows")
 
-    monkeypatch.setattr(eigen, "available_bytes", lambda: 1e13)
+    monkeypatch.setattr("mercer._core.memory.available_bytes", lambda: 1e13)
     monkeypatch.setattr(scipy.linalg, "eigh", eigh)
     monkeypatch.setattr(np.linalg, "eigh", forbidden)
     ritz = Exact()(Huge(n), 2, np.random.default_rng(0))
@@ -603,7 +603,7 @@ def test_the_driver_with_a_32_bit_workspace_is_not_used_for_many_rows(n, monkeyp
 
 
 def test_an_exact_request_that_cannot_fit_is_refused_before_it_is_made(monkeypatch):
-    monkeypatch.setattr(eigen, "available_bytes", lambda: 1e5)
+    monkeypatch.setattr("mercer._core.memory.available_bytes", lambda: 1e5)
     X = np.random.default_rng(0).normal(size=(300, 4))
     refused(KernelPCA(2, solver="exact"), X, "300 × 300.*GB are free.*'davidson'.*'landmarks'", MemoryError)
     KernelPCA(2, solver="davidson").fit(X)

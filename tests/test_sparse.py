@@ -568,7 +568,7 @@ def test_a_hundred_thousand_rows_fit_the_memory_budget():
 
 
 def test_candidates_that_do_not_fit_are_refused_before_work(monkeypatch, X):
-    monkeypatch.setattr("mercer.likelihood.available_bytes", lambda: 1000)
+    monkeypatch.setattr("mercer.rkhs.sparse.likelihood.available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match="60 candidates need about .* Give a smaller number of candidates"):
         SparseKernelPCA().fit(X)
 

@@ -30,7 +30,7 @@ except ImportError:  # older releases have no callbacks: fits are silent
         return method
 
 
-CALLBACK_ATTRIBUTES = ("_callback", "_skl")  # how scikit-learn ≥ 1.9 begins the names of its state during a fit
+CALLBACK_ATTRIBUTES = ("_callback", "_skl_")  # how scikit-learn ≥ 1.9 begins the names of its state during a fit
 SPLITTERS = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 MOVE_ESTIMATOR = "sklearn.utils._array_api.move_estimator_to"  # private in 1.9, and named in messages only
 STEPS = 20  # reports of one pass over the data, at most

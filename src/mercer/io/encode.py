@@ -19,7 +19,11 @@ from .._core.sklearn import CALLBACK_ATTRIBUTES
 from .classes import ONLY
 
 DEEPEST = 40  # levels of values inside values: more than any model has, fewer than Python's stack
-TRANSIENT = (*CALLBACK_ATTRIBUTES, "_metadata_request")  # of scikit-learn's machinery, not the model
+TRANSIENT = (
+    *CALLBACK_ATTRIBUTES,
+    "_metadata_request",
+    "_sklearn_version",
+)  # of scikit-learn's machinery, not the model
 WAY_OUT = "Or keep this model by skops, joblib or pickle, and open such files only where you trust their source."
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays import Array, asarray_like, cast, double, eps, eye, hstack, namespace, rows, scatter_rows
+from .._core.arrays import Array, asarray_like, cast, double, eps, eye, full, hstack, namespace, rows, scatter_rows
 from .._core.registry import stored
 from .basis import Basis
 from .expansion import Expansion
@@ -90,7 +90,7 @@ class FeatureGaussian:
             return mean
         basis, along = self._noise_basis
         noise = sqrt(self.rho) * asarray_like(rng.standard_normal((H.shape[0], basis.rank)), self._lam)
-        latent = hstack(H * xp.sqrt(self._lam - self.rho), xp.ones_like(H[:, :1]))  # φ̄ rides along on a one
+        latent = hstack(H * xp.sqrt(self._lam - self.rho), full((H.shape[0], 1), 1.0, H))  # φ̄ rides along on a one
         squares = mean.squares + 2 * xp.sum(noise * (latent @ along.T), axis=1) + xp.sum(noise**2, axis=1)
         B = mean.B + scatter_rows(cast(basis.R @ noise.T, mean.B.dtype), basis.kept, mean.B.shape[0])
         return replace(mean, B=B, squares=squares)

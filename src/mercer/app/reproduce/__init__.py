@@ -40,7 +40,7 @@ def run(name, out, quick=False, report=lambda line: None):
     Examples
     --------
     >>> import tempfile
-    >>> from mercer import reproduce
+    >>> from mercer.app import reproduce
     >>> reproduce.run("deplaen-3", tempfile.mkdtemp(), quick=True)
     ['deplaen-3']
     """
