@@ -6,6 +6,7 @@ centring. Where the paper has a misprint the corrected form stands, with a word.
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from mercer import KernelPCA, ProbabilisticKernelPCA, datasets
 from mercer.kernels import RBF, Polynomial
@@ -36,6 +37,7 @@ FEATURES_V = PHI_C @ E / np.sqrt(MU)  # Lemma 1
 NOISE = (np.trace(K_C) - MU[:q].sum()) / (N * (N - q))  # (6)
 A = E[:, :q] * np.sqrt(1 / N - NOISE / MU[:q])  # table 4; (13)
 W = FEATURES_V[:, :q] * np.sqrt(MU[:q] / N - NOISE)  # table 4; (5)
+SIGMA = W @ W.T + NOISE * np.eye(len(W))  # of (3)
 B = E * np.append(MU[:q] / np.sqrt(N), np.sqrt(NOISE * MU[q:]))  # table 4
 
 
@@ -189,3 +191,82 @@ def test_the_normaliser_is_a_product():
     fitted = model()
     log_det = np.sum(np.log(fitted.explained_variance_)) + (len(W) - q) * np.log(fitted.noise_variance_)
     assert log_det == pytest.approx(np.linalg.slogdet(sigma)[1], rel=EXACTLY)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_kernel_vectors_given_a_latent_variable_14(solver):
+    """k_c | h ~ N(K_c A h, σ²K_c), exactly: the noise is a linear map of standard normal numbers."""
+    fitted = model(solver, NOISE)
+    basis, h = fitted.density_._noise_basis[0], np.array([[1.5, -0.5], [0.2, 2.0]])
+    noise = np.sqrt(NOISE) * phi(fitted.anchors_[basis.kept]).T @ basis.R
+    assert_close(PHI_C.T @ noise @ noise.T @ PHI_C, NOISE * K_C)
+    U = phi(fitted.anchors_).T @ fitted.subspace_.axes.B
+    signs = np.sign(np.sum(U * FEATURES_V[:, :q], axis=0))
+    assert_close(k_c(vectors(fitted.features(h))), K_C @ A @ (signs * h).T)  # (17)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_noise_the_latent_variable_is_a_pseudo_inverse_11(solver):
+    limit = FEATURES_V[:, :q] * np.sqrt(MU[:q] / N)
+    away = phi(NEW).T - PHI.mean(axis=1, keepdims=True)
+    h = (np.linalg.pinv(limit) @ away).T
+    assert_close(up_to_signs(model(solver, 0).transform(NEW), h), h)
+    whole = ProbabilisticKernelPCA(RANK, noise_variance=0, kernel=QUADRATIC, solver=solver).fit(X)
+    assert_close(vectors(whole.features(whole.transform(NEW))), phi(NEW).T)  # all axes: nothing is lost
+
+
+def along(U, F):
+    """ϱₚ*(φ − μ) of columns of features."""
+    return U.T @ (F - PHI.mean(axis=1, keepdims=True))
+
+
+def squares_outside(U, F):
+    """(φ − μ)*P⊥(φ − μ)."""
+    return np.sum((F - PHI.mean(axis=1, keepdims=True) - U @ along(U, F)) ** 2, axis=0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_exponent_of_the_marginal_density_33_to_39(solver):
+    fitted, F = model(solver, NOISE), phi(NEW).T
+    U, s2 = FEATURES_V[:, :q], MU[:q] / N - NOISE
+    np.testing.assert_allclose(np.linalg.eigvalsh(W.T @ W + NOISE * np.eye(q))[::-1], s2 + NOISE, rtol=EXACTLY)  # (33)
+    in_parts = np.sum(along(U, F) ** 2 / (s2 + NOISE)[:, None], axis=0) + squares_outside(U, F) / NOISE
+    assert_close(fitted.mahalanobis(NEW), in_parts)  # (39), left
+    whole = F - PHI.mean(axis=1, keepdims=True)
+    assert_close(fitted.mahalanobis(NEW), np.sum(whole * np.linalg.solve(SIGMA, whole), axis=0))  # (39), right
+    density = multivariate_normal(PHI.mean(axis=1), SIGMA).logpdf(phi(NEW))
+    assert_close(fitted.score_samples(NEW) - len(W) / 2 * np.log(2 * np.pi * NOISE), density)  # (35)
+
+
+def mean_log_likelihood(U, s2):
+    """(42) of a mean row; the sums over rows are of squares, and N stands for the dimension of the space, 6 here."""
+    logs = len(U) * np.log(2 * np.pi) + (len(U) - q) * np.log(NOISE) + np.sum(np.log(s2 + NOISE))
+    outside, inside = squares_outside(U, PHI).mean(), np.mean(along(U, PHI) ** 2, axis=1)
+    return -(logs + outside / NOISE + np.sum(inside / (s2 + NOISE))) / 2
+
+
+def test_the_likelihood_and_its_maximum_42_to_44():
+    fitted, U, s2 = model(noise=NOISE), FEATURES_V[:, :q], MU[:q] / N - NOISE
+    best = mean_log_likelihood(U, s2)
+    assert fitted.score(X) - len(W) / 2 * np.log(2 * np.pi * NOISE) == pytest.approx(best, rel=EXACTLY)
+    assert_close(np.mean(along(U, PHI) ** 2, axis=1), fitted.explained_variance_)  # (43): s² + σ² = λ
+    for p in range(q):
+        for factor in (0.99, 1.01):
+            assert mean_log_likelihood(U, np.where(np.arange(q) == p, factor * s2, s2)) < best
+    rng = np.random.default_rng(0)
+    turned = [np.linalg.qr(U + 0.1 * rng.normal(size=U.shape))[0] for _ in range(20)]
+    assert max(mean_log_likelihood(V, s2) for V in turned) < best  # (44)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_marginal_distribution_in_the_dual_54_to_57(solver):
+    """With pseudo-inverses, because K_c is singular, and A A* where A* A is printed."""
+    alpha = A @ A.T + NOISE * np.linalg.pinv(K_C, hermitian=True)
+    seen = FEATURES_V @ FEATURES_V.T  # the projection onto the space of φᵢ − φ̄
+    assert_close(PHI_C @ alpha @ PHI_C.T, W @ W.T + NOISE * seen)  # (54)
+    assert_close(alpha, E * np.append(np.full(q, 1 / N), NOISE / MU[q:]) @ E.T)  # (55)
+    K_new = k_c(phi(NEW).T)
+    quadratic = np.sum(K_new * (np.linalg.pinv(PHI_C.T @ SIGMA @ PHI_C, hermitian=True) @ K_new), axis=0)
+    assert_close(model(solver, NOISE).mahalanobis(NEW), quadratic, 1e-8)  # (56)
+    spectrum = np.append(MU[:q] ** 2 / N, NOISE * MU[q:])
+    assert_close(np.sum((E.T @ K_new) ** 2 / spectrum[:, None], axis=0), quadratic, 1e-8)  # (57)

@@ -8,6 +8,7 @@ import pytest
 
 from mercer import KernelPCA
 from mercer.kernels import RBF, Linear, Polynomial
+from mercer.linalg.operators import Covariance, Gram
 
 EXACTLY = 1e-10
 CENTRES = [(-0.5, -0.2), (0.0, 0.6), (0.5, 0.0)]
@@ -81,6 +82,28 @@ def test_uncentred_components_12_80_to_12_82(X, X_new):
     assert_close_up_to_sign(model.transform(X_new), phi(X_new) @ v)
 
 
+def test_the_coefficients_of_a_fitted_model_12_75_to_12_81(X):
+    """Every line of the derivation holds for the coefficients a and the variances λ that the model keeps."""
+    model = polynomial(center=False).fit(X)
+    a, lam = model.subspace_.axes.B, model.explained_variance_
+    N, K, F = len(X), k(X, X), phi(X)
+    v = F.T @ a  # (12.76)
+    assert_close(sum(np.outer(f, f @ v) for f in F) / N, lam * v)  # (12.75)
+    assert_close(F.T @ F @ (F.T @ a) / N, lam * (F.T @ a))  # (12.77)
+    assert_close(K @ (K @ a) / N, lam * (K @ a))  # (12.78)
+    assert_close(K @ K @ a, lam * N * (K @ a))  # (12.79)
+    assert_close(K @ a, lam * N * a)  # (12.80)
+    assert_close(np.sum(a * (K @ a), axis=0), np.ones(len(lam)))  # (12.81)
+    assert_close(lam * N * np.sum(a**2, axis=0), np.ones(len(lam)))
+
+
+def test_the_centred_matrix_that_is_decomposed_12_84_and_12_85(X):
+    N, K = len(X), k(X, X)
+    mean = K.mean(axis=0)
+    A = Covariance(Gram(polynomial().kernel, X), np.full(N, 1 / N), np.full(N, 1 / N))
+    assert_close(N * A.dense(), K - mean[:, None] - mean + K.mean())
+
+
 def test_centring_12_83_to_12_85(X, X_new):
     N = len(X)
     K, one_N = k(X, X), np.full((N, N), 1 / N)
@@ -129,6 +152,15 @@ def test_the_linear_kernel_recovers_standard_pca(X, X_new):
     model = KernelPCA(kernel=Linear(), solver="exact").fit(X)
     assert_close(model.explained_variance_, lam)
     assert_close_up_to_sign(model.transform(X_new), (X_new - X.mean(axis=0)) @ u)
+
+
+@pytest.mark.parametrize("L", [1, 2, 3])
+def test_the_reconstruction_of_linear_pca_12_88(L, X, X_new):
+    """About the mean, which the equation takes to be 0."""
+    mean = X.mean(axis=0)
+    u = np.linalg.eigh(np.cov(X.T, bias=True))[1][:, ::-1][:, :L]
+    model = KernelPCA(L, kernel=Linear(), solver="exact").fit(X)
+    assert_close(model.inverse_transform(model.transform(X_new)), mean + (X_new - mean) @ u @ u.T)
 
 
 def test_components_may_exceed_the_columns_and_number_at_most_n_minus_1(X):
