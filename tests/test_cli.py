@@ -249,9 +249,9 @@ def test_score_and_predict_are_those_of_python(name, folder, flowers, python):
         for method, word in methods.items():
             np.testing.assert_array_equal(found[word], getattr(model, method)(Z))
     else:
-        assert "It can: predict" in refused("score", path, folder / "iris.csv")
+        assert "It supports: predict" in refused("score", path, folder / "iris.csv")
     if not hasattr(model, "predict"):
-        assert "has no predict" in refused("predict", path, folder / "iris.csv")
+        assert "does not support predict" in refused("predict", path, folder / "iris.csv")
         return
     proba = hasattr(model, "predict_proba")
     found = frame(done("predict", path, folder / "iris.csv", *["--proba"] * proba))

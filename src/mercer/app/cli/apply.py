@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .errors import BadInput, say
-from .options import Names, Sink, Source, progress, reading, writing
+from .errors import BadInput, log
+from .options import Names, Sink, Source, model_argument, progress, reading, writing
 
 if TYPE_CHECKING:
-    from ...io import ModelFile
+    import numpy as np
+
+    from ...tables import Recipe
 
 SCORES = {"score_samples": "score", "reconstruction_error": "reconstruction_error", "t2": "t2", "spe": "spe"}
-model_argument = click.argument("model")
+METHODS = {  # command → methods of a model, one of which it needs
+    "transform": ("transform",),
+    "inverse": ("inverse_transform",),
+    "denoise": ("denoise",),
+    "score": tuple(SCORES),
+    "predict": ("predict",),
+    "sample": ("sample",),
+}
 keep_option = click.option("--keep", type=Names(), help="Columns of DATA to copy into the results, such as an id.")
 
 
-class Opened:
-    """A model file with the way from tables to its rows."""
+class LoadedModel:
+    """A model file, with the recipe that turns tables into the rows of the model."""
 
     def __init__(self, path: str):
         from ...io import read
 
-        file: ModelFile = read(path)
-        self.path, self.model, self.versions = path, file.model, file.versions
-        self.recipe = file.recipe or _as_they_are(file.model, path)
+        file = read(path)
+        self.path, self.model = path, file.model
+        self.recipe = file.recipe or _unscaled_recipe(file.model, path)
 
-    def method(self, name: str, command: str) -> Any:
-        """A method of the model, or the word that it has none."""
-        try:
+    def method(self, name: str, command: str) -> Callable:
+        """Return a method of the model, or raise an error that lists the commands the model supports."""
+        if hasattr(self.model, name):
             return getattr(self.model, name)
-        except AttributeError:
-            able = [word for word, methods in COMMANDS.items() if any(hasattr(self.model, name) for name in methods)]
-            raise BadInput(
-                f"{self.path} holds a {type(self.model).__name__}, which has no {command}. It can: {', '.join(able)}."
-            ) from None
+        supported = [verb for verb, names in METHODS.items() if any(hasattr(self.model, n) for n in names)]
+        raise BadInput(
+            f"{self.path} holds a {type(self.model).__name__}, which does not support {command}. "
+            f"It supports: {', '.join(supported)}."
+        )
 
-    def rows(self, data: Source, keep: list[str] | None = None) -> tuple[Any, dict, Any]:
-        """The rows that the model takes, the columns to keep, and the target where the table has it."""
+    def rows(self, data: Source, keep: list[str] | None = None) -> tuple[np.ndarray, dict, np.ndarray | None]:
+        """Return the rows for the model, the columns to copy, and the target if the table has it."""
         match: dict[str, str] = {}
         keep, target = keep or [], self.recipe.target
 
@@ -47,30 +57,42 @@ class Opened:
 
             match.update(self.recipe.match(names, named, data.path))
             for name in keep:
-                if name not in names:
-                    choose(names, data.path, [name])
-            beside = [target] if target in names or target in more else []
-            return list(dict.fromkeys([*match.values(), *keep, *beside]))
+                choose(names, data.path, [name])
+            labels = [name for name in (*names, *more) if name == target]
+            return list(dict.fromkeys([*match.values(), *keep, *labels]))
 
         table = data.read(select)
         X, kept = self.recipe.apply(table.renamed(match))
         if len(kept) < len(table):
-            say(f"{data.path}: {len(table) - len(kept)} of {len(table)} rows have empty cells and are left out.")
+            log(f"{data.path}: {len(table) - len(kept)} of {len(table)} rows have empty cells and are left out.")
         labels = table.labels(target)[kept] if target in table.columns else None
         return X, {name: table.written(name)[kept] for name in keep}, labels
 
+    def run(self, command: str, data: Source, keep: list[str] | None) -> tuple[np.ndarray, dict]:
+        """Apply the method of a command to a table; return its result and the columns to copy."""
+        method = self.method(METHODS[command][0], command)
+        X, kept, _ = self.rows(data, keep)
+        with progress():
+            return method(X), kept
 
-def _as_they_are(model: Any, path: str) -> Any:
-    """The recipe of a model that was saved without one: its columns, unscaled."""
+
+def _unscaled_recipe(model: Any, path: str) -> Recipe:
+    """Return the recipe for a model that was saved without one: its columns, not scaled."""
+    d = getattr(model, "n_features_in_", None)
+    if d is None:
+        raise BadInput(f"{path} holds a {type(model).__name__} that is not fitted.")
+    if hasattr(model, "feature_names_in_"):
+        return _identity_recipe(list(model.feature_names_in_))
+    return _identity_recipe([f"x{i}" for i in range(d)], named=False)
+
+
+def _identity_recipe(names: list[str], named: bool = True) -> Recipe:
+    """Return a recipe that reads the named columns and does not scale them."""
     import numpy as np
 
     from ...tables import Recipe
 
-    d = getattr(model, "n_features_in_", None)
-    if d is None:
-        raise BadInput(f"{path} holds a {type(model).__name__} that is not fitted.")
-    named = hasattr(model, "feature_names_in_")
-    names = list(model.feature_names_in_) if named else [f"x{i}" for i in range(d)]
+    d = len(names)
     return Recipe(names, {}, "error", np.zeros(d), np.zeros(d), np.ones(d), named=named, width=d)
 
 
@@ -91,14 +113,10 @@ def _columns(Y: Any, names: list[str]) -> dict:
 def transform(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Compute the components of each row.
 
-    Reads the columns that the model knows from DATA, wherever they stand, scales them as they were scaled when MODEL
-    was fitted, and writes one column for each component.
+    Finds the columns of the model in DATA by name, scales them as in fit, and writes one column per component.
     """
-    file = Opened(model)
-    method = file.method("transform", "transform")
-    X, kept, _ = file.rows(data, keep)
-    with progress():
-        Y = method(X)
+    file = LoadedModel(model)
+    Y, kept = file.run("transform", data, keep)
     output.write(kept | _columns(Y, list(file.model.get_feature_names_out())))
 
 
@@ -110,30 +128,17 @@ def transform(model: str, data: Source, keep: list[str] | None, output: Sink) ->
 @keep_option
 @writing
 def inverse(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
-    """Find rows for components: the way back.
+    """Map components back to rows (inverse transform).
 
-    DATA holds what transform wrote.
+    DATA is a table written by transform.
 
-    Writes the columns that the model was fitted on, in their own units.
+    Writes the columns that the model was fitted on, in their original units.
     """
-    file = Opened(model)
-    method = file.method("inverse_transform", "inverse")
-    back, file.recipe = file.recipe, _components(file.model)
-    Y, kept, _ = file.rows(data, keep)
-    with progress():
-        X = method(Y)
-    output.write(kept | back.table(X))
-
-
-def _components(model: Any) -> Any:
-    """The recipe of a table of components."""
-    import numpy as np
-
-    from ...tables import Recipe
-
-    names = list(model.get_feature_names_out())
-    q = len(names)
-    return Recipe(names, {}, "error", np.zeros(q), np.zeros(q), np.ones(q), width=q)
+    file = LoadedModel(model)
+    file.method("inverse_transform", "inverse")
+    recipe, file.recipe = file.recipe, _identity_recipe(list(file.model.get_feature_names_out()))
+    X, kept = file.run("inverse", data, keep)
+    output.write(kept | recipe.table(X))
 
 
 @click.command(epilog="\b\nExample:\n  mercer denoise model.mercer noisy.csv -o clean.csv")
@@ -142,15 +147,12 @@ def _components(model: Any) -> Any:
 @keep_option
 @writing
 def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
-    """Clean rows: the nearest ones that the model knows.
+    """Remove noise from rows.
 
-    Rows are projected onto the components and brought back; what no component holds is taken for noise.
+    Projects the rows onto the components and maps them back. What lies outside the components is treated as noise.
     """
-    file = Opened(model)
-    method = file.method("denoise", "denoise")
-    X, kept, _ = file.rows(data, keep)
-    with progress():
-        X = method(X)
+    file = LoadedModel(model)
+    X, kept = file.run("denoise", data, keep)
     output.write(kept | file.recipe.table(X))
 
 
@@ -160,19 +162,20 @@ def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
 @keep_option
 @writing
 def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
-    """Say how well each row fits the model.
+    """Score how well each row fits the model.
 
-    Writes what the model offers: score (a log-density up to a constant, larger is more usual), reconstruction_error
-    (the squared distance to the components, larger is stranger), t2 and spe (the charts of a monitor).
+    Writes the scores that the model supports: score (log-density up to a constant; higher is more typical),
+    reconstruction_error (squared distance to the components; higher is less typical), t2 and spe (statistics of a
+    monitor).
     """
-    file = Opened(model)
-    names = {name: word for name, word in SCORES.items() if hasattr(file.model, name)}
-    if not names:
+    file = LoadedModel(model)
+    methods = {name: column for name, column in SCORES.items() if hasattr(file.model, name)}
+    if not methods:
         file.method("score_samples", "score")
     X, kept, _ = file.rows(data, keep)
     with progress():
-        columns = {word: getattr(file.model, name)(X) for name, word in names.items()}
-    output.write(kept | columns, mean={word: float(values.mean()) for word, values in columns.items()})
+        columns = {column: getattr(file.model, name)(X) for name, column in methods.items()}
+    output.write(kept | columns, mean={column: float(values.mean()) for column, values in columns.items()})
 
 
 @click.command(epilog="\b\nExample:\n  mercer predict flowers.mercer new.csv --proba -o labels.csv")
@@ -182,24 +185,24 @@ def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> Non
 @click.option("--proba", is_flag=True, help="Also write the probability of each class or cluster.")
 @writing
 def predict(model: str, data: Source, keep: list[str] | None, proba: bool, output: Sink) -> None:
-    """Name the class, cluster or alarm of each row.
+    """Predict the class, cluster or alarm of each row.
 
-    A classifier gives the class, a mixture the number of the cluster, a monitor 1 for a usual row and -1 for an alarm.
-    Where DATA has the target, the share of right answers is told.
+    A classifier predicts the class, a mixture the index of the cluster, a monitor 1 for a normal row and -1 for an
+    alarm. If DATA contains the target column, the accuracy is reported.
     """
-    file = Opened(model)
+    file = LoadedModel(model)
     method = file.method("predict", "predict")
     X, kept, labels = file.rows(data, keep)
     with progress():
         found = method(X)
-        shares = _shares(file, X) if proba else {}
-    right = {} if labels is None else {"accuracy": float((found.astype(str) == labels.astype(str)).mean())}
-    if right:
-        say(f"{right['accuracy']:.2%} of {len(found)} rows are as column {file.recipe.target!r} says.")
-    output.write(kept | {"prediction": found} | shares, **right)
+        probabilities = _probabilities(file, X) if proba else {}
+    facts = {} if labels is None else {"accuracy": float((found.astype(str) == labels.astype(str)).mean())}
+    if facts:
+        log(f"Accuracy on {len(found)} rows with the target {file.recipe.target!r}: {facts['accuracy']:.2%}")
+    output.write(kept | {"prediction": found} | probabilities, **facts)
 
 
-def _shares(file: Opened, X: Any) -> dict:
+def _probabilities(file: LoadedModel, X: np.ndarray) -> dict:
     P = file.method("predict_proba", "predict --proba")(X)
     names = getattr(file.model, "classes_", range(P.shape[1]))
     return _columns(P, [f"probability_{name}" for name in names])
@@ -207,30 +210,21 @@ def _shares(file: Opened, X: Any) -> dict:
 
 @click.command(epilog="\b\nExample:\n  mercer sample model.mercer -n 100 -o new.csv --seed 0")
 @model_argument
-@click.option("-n", "--rows", type=click.IntRange(1), default=1, show_default=True, help="How many rows to draw.")
-@click.option("--seed", type=int, help="Seed, for the same rows again.")
+@click.option("-n", "--rows", type=click.IntRange(1), default=1, show_default=True, help="Number of rows to draw.")
+@click.option("--seed", type=int, help="Random seed, for reproducible rows.")
 @writing
 def sample(model: str, rows: int, seed: int | None, output: Sink) -> None:
     """Draw new rows from a density.
 
-    From a probabilistic model or a mixture.
+    MODEL is a probabilistic model or a mixture.
 
-    Writes the columns that the model was fitted on, in their own units, and the cluster of each row of a mixture.
+    Writes the columns that the model was fitted on, in their original units, and the cluster of each row if the model
+    is a mixture.
     """
-    file = Opened(model)
+    file = LoadedModel(model)
     method = file.method("sample", "sample")
     if seed is not None:
         file.model.set_params(random_state=seed)
     with progress():
         X, clusters = method(rows)
     output.write(file.recipe.table(X) | ({} if clusters is None else {"cluster": clusters}))
-
-
-COMMANDS = {
-    "transform": ["transform"],
-    "inverse": ["inverse_transform"],
-    "denoise": ["denoise"],
-    "score": list(SCORES),
-    "predict": ["predict"],
-    "sample": ["sample"],
-}

@@ -1,46 +1,56 @@
-"""``mercer fit`` on a cluster: Parquet files that are read, scaled and summed where the workers are."""
+"""``mercer fit`` on a Dask cluster: the workers read, scale and sum Parquet files."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from .errors import BadInput, say
+from .errors import BadInput, log
 
-NUMBERS = "biuf"  # kinds of columns that are numbers
+if TYPE_CHECKING:
+    from ...tables import Recipe
+
+NUMERIC_KINDS = "biuf"  # NumPy's codes of booleans, integers and floats
 POLL_SECONDS = 0.5
 
 
 def fit_on_cluster(
-    estimator: Any, path: str, columns: Any, exclude: Any, scale: bool, address: Any, workers: Any
-) -> Any:
-    """Fit the estimator to Parquet files and return the recipe of its columns, and the number of rows."""
+    estimator: Any,
+    path: str,
+    columns: Sequence[str],
+    exclude: Sequence[str],
+    scale: bool,
+    address: str | None,
+    workers: int | None,
+) -> tuple[Recipe, int]:
+    """Fit the estimator to Parquet files; return the recipe of the columns and the number of rows."""
     from ..._core import dask
     from ...tables import choose
 
     with dask.cluster(address, workers) as client:
-        say(f"Cluster: {client.scheduler.address}, {len(client.scheduler_info()['workers'])} workers")
+        log(f"Cluster: {client.scheduler.address}, {len(client.scheduler_info()['workers'])} workers")
         frame = dask.read_parquet(path)
-        kinds = dict(zip(frame.columns, frame.dtypes, strict=True))
-        chosen = choose(list(kinds), path, columns or (), exclude or ())
-        words = [name for name in chosen if getattr(kinds[name], "kind", "O") not in NUMBERS]
-        if words:
-            raise BadInput(f"{path}: column {words[0]!r} holds no numbers. Leave it out with --exclude {words[0]!r}.")
+        kinds = {name: getattr(dtype, "kind", "O") for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
+        chosen = choose(list(kinds), path, columns, exclude)
+        for name in chosen:
+            if kinds[name] not in NUMERIC_KINDS:
+                raise BadInput(f"{path}: column {name!r} is not numeric. Leave it out with --exclude {name!r}.")
         X = dask.as_rows(frame[chosen])
-        recipe = _recipe(chosen, len(kinds), *(dask.means_and_scales(X) if scale else _as_they_are(len(chosen))))
-        with _watched(client):
+        mean, sd = dask.means_and_scales(X) if scale else (np.zeros(len(chosen)), np.ones(len(chosen)))
+        recipe = _recipe(chosen, len(kinds), mean, sd)
+        with _task_counter(client):
             estimator.fit((X - recipe.mean) / recipe.scale)
     return recipe, X.shape[0]
 
 
-def _recipe(columns: list[str], width: int, mean: Any, scale: Any) -> Any:
-    from ...tables.recipe import Recipe
+def _recipe(columns: list[str], width: int, mean: np.ndarray, scale: np.ndarray) -> Recipe:
+    from ...tables import Recipe
 
     if not np.isfinite(mean).all():
         name = columns[int(np.argmin(np.isfinite(mean)))]
@@ -48,23 +58,19 @@ def _recipe(columns: list[str], width: int, mean: Any, scale: Any) -> Any:
     return Recipe(columns, {}, "error", fill=mean, mean=mean, scale=scale, width=width)
 
 
-def _as_they_are(d: int) -> tuple[Any, Any]:
-    return np.zeros(d), np.ones(d)
-
-
 @contextmanager
-def _watched(client: Any) -> Iterator[None]:
-    """Tell on a terminal's standard error how many tasks are left."""
+def _task_counter(client: Any) -> Iterator[None]:
+    """Show the number of remaining tasks if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
     done = threading.Event()
 
-    def tell() -> None:
+    def show() -> None:
         while not done.wait(POLL_SECONDS):
             click.echo(f"\r{client.run_on_scheduler(_tasks_left)} tasks left   ", err=True, nl=False)
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=show, daemon=True)
     thread.start()
     try:
         yield

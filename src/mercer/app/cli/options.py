@@ -1,4 +1,4 @@
-"""What commands have in common: where tables come from, where results go, and how that is told."""
+"""Options and helpers that several commands share: input and output tables, JSON summaries, progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .errors import BadInput, say
+from .errors import BadInput, log
 
 if TYPE_CHECKING:
     from ...tables import Table
@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 PIPE = "-"
 TAB_NAMES = {"tab": "\t", "\\t": "\t"}
+SHOWN_NAMES = 5  # column names that fit in one line
+
+model_argument = click.argument("model")
+force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
+json_option = click.option("--json", is_flag=True, help="Print a summary as JSON on standard output.")
 
 
 class Names(click.ParamType):
-    """Names of columns with commas between them; quotes around a name that has a comma."""
+    """Comma-separated column names; a name that contains a comma is quoted."""
 
     name = "names"
 
@@ -35,20 +40,37 @@ class Names(click.ParamType):
         return value if isinstance(value, list) else [name.strip() for name in next(csv.reader([value]))]
 
 
-class Mark(click.ParamType):
-    """One character that stands between fields."""
+class Delimiter(click.ParamType):
+    """One character that separates fields."""
 
-    name = "mark"
+    name = "character"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        mark = TAB_NAMES.get(value, value)
-        if len(mark) != 1:
-            self.fail(f"{value!r} is not one character (or tab).", param, ctx)
-        return mark
+        character = TAB_NAMES.get(value, value)
+        if len(character) != 1:
+            self.fail(f"{value!r} is not a single character or the word tab.", param, ctx)
+        return character
+
+
+class Number(click.ParamType):
+    """A number, read by ``parse``, or one of some words."""
+
+    def __init__(self, *words: str, parse: Callable[[str], float] = float, expected: str = "a number"):
+        self.words, self.parse = words, parse
+        self.name = "|".join(["number", *words])
+        self.expected = " or ".join([expected, *words])
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value in self.words or not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not valid. Give {self.expected}.", param, ctx)
 
 
 class Registered(click.ParamType):
-    """The name of a registered class: built in, registered by a package that is installed, or by the user."""
+    """The name of a registered class: built in, registered by an installed package, or by the user."""
 
     name = "name"
 
@@ -66,7 +88,7 @@ class Registered(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         if value in self.without or value not in self.registry:
             names = ", ".join(name for name in self.registry if name not in self.without)
-            self.fail(f"{value!r} is not a {self.registry.kind} that is registered; choose from {names}.", param, ctx)
+            self.fail(f"{value!r} is not a registered {self.registry.kind}; choose from {names}.", param, ctx)
         return value
 
     def _names(self) -> list[str]:
@@ -75,7 +97,7 @@ class Registered(click.ParamType):
 
 @dataclass(frozen=True)
 class Source:
-    """A table to read: its path and how to read it."""
+    """The path of an input table and the options for reading it."""
 
     path: str
     format: str | None
@@ -84,7 +106,7 @@ class Source:
     header: bool
 
     def read(self, select: Callable) -> Table:
-        """The columns that ``select`` asks for."""
+        """Read the columns that ``select`` returns."""
         from ...tables import read
 
         return read(
@@ -93,21 +115,18 @@ class Source:
 
 
 def reading(command: Callable) -> Callable:
-    """Give a command the argument DATA and the options of reading; it gets a ``Source`` as ``data``."""
+    """Add the argument DATA and the input options to a command, which receives a ``Source`` as ``data``."""
 
     @click.argument("data")
-    @click.option("--from", "format_", type=click.Choice(FORMATS), help="Format of DATA; its ending tells otherwise.")
-    @click.option("--delimiter", type=Mark(), help="What separates fields, such as ';' or tab; a comma otherwise.")
-    @click.option("--decimal", type=click.Choice([".", ","]), default=".", help="The decimal mark of the numbers.")
-    @click.option("--no-header", is_flag=True, help="The first line has no names; columns are then x0, x1, …")
+    @click.option(
+        "--from", "format_", type=click.Choice(FORMATS), help="Format of DATA. Default: from the file extension."
+    )
+    @click.option("--delimiter", type=Delimiter(), help="Field separator, such as ';' or tab. Default: a comma.")
+    @click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark of the numbers.")
+    @click.option("--no-header", is_flag=True, help="The first line is data; columns are named x0, x1, …")
     @wraps(command)
     def with_source(
-        data: str,
-        format_: str | None,
-        delimiter: str | None,
-        decimal: str,
-        no_header: bool,
-        **rest: Any,
+        data: str, format_: str | None, delimiter: str | None, decimal: str, no_header: bool, **rest: Any
     ) -> Any:
         return command(data=Source(data, format_, delimiter, decimal, not no_header), **rest)
 
@@ -115,18 +134,20 @@ def reading(command: Callable) -> Callable:
 
 
 def writing(command: Callable) -> Callable:
-    """Give a command the options of writing a table; it gets a ``Sink`` as ``output``."""
+    """Add the output options to a command, which receives a ``Sink`` as ``output``."""
 
-    @click.option("-o", "--output", default=PIPE, help="Where results go; - for standard output.", show_default=True)
-    @click.option("--to", type=click.Choice(FORMATS), help="Format of the results; the ending of -o tells otherwise.")
-    @click.option("--force", is_flag=True, help="Replace a file that is already there.")
-    @click.option("--json", is_flag=True, help="Print a summary as JSON on standard output; needs -o with a file.")
+    @click.option("-o", "--output", default=PIPE, help="Output file, or - for standard output.", show_default=True)
+    @click.option(
+        "--to", type=click.Choice(FORMATS), help="Format of the results. Default: from the extension of -o, or CSV."
+    )
+    @force_option
+    @click.option("--json", is_flag=True, help="Print a summary as JSON on standard output; -o must name a file.")
     @wraps(command)
     def with_sink(output: str, to: str | None, force: bool, json: bool, **rest: Any) -> Any:
         from ...tables import format_of
 
         if json and output == PIPE:
-            raise click.UsageError("--json prints on standard output, so that results need a file: pass -o.")
+            raise click.UsageError("--json prints on standard output, so the results need a file: pass -o.")
         format_of(output, to)
         if output != PIPE:
             check_free(output, force)
@@ -137,55 +158,52 @@ def writing(command: Callable) -> Callable:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where a table goes."""
+    """The path of an output table, its format, and whether to print a JSON summary."""
 
     path: str
     format: str | None
     json: bool
 
     def write(self, columns: dict, **facts: Any) -> None:
-        """Write the columns, and say so."""
+        """Write the columns and report what was written."""
         from ...tables import write
 
         write(columns, self.path, format=self.format)
         rows = len(next(iter(columns.values()), ()))
-        if self.path != PIPE:
-            tell({"output": self.path, "rows": rows, "columns": list(columns), **facts}, self.json)
-            if not self.json:
-                say(f"{self.path}: {rows} rows, {count(list(columns), 'column')}")
+        if self.json:
+            print_json({"output": self.path, "rows": rows, "columns": list(columns), **facts})
+        elif self.path != PIPE:
+            log(f"{self.path}: {rows} rows, {count(list(columns), 'column')}")
 
 
 def check_free(path: str, force: bool) -> None:
-    """Refuse a place that is taken or cannot be written to, before any work is done."""
+    """Refuse an output path that exists or cannot be written, before any work is done."""
     if path == PIPE:
-        raise BadInput(
-            "What this command writes is no table and does not go through a pipe: give -o the name of a file."
-        )
+        raise BadInput("This command does not write a table, so it cannot write to a pipe. Pass a file name to -o.")
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
-        raise BadInput(f"{path}: there is no folder {folder}")
+        raise BadInput(f"{path}: the folder {folder} does not exist")
     if os.path.isdir(path):
-        raise BadInput(f"{path} is a folder; give the name of a file.")
+        raise BadInput(f"{path} is a folder. Pass the name of a file.")
     if os.path.exists(path) and stat.S_ISREG(os.stat(path).st_mode) and not force:
-        raise BadInput(f"{path} is already there. Pass --force to replace it.")
+        raise BadInput(f"{path} already exists. Pass --force to overwrite it.")
     if not os.access(folder, os.W_OK):
-        raise BadInput(f"{path}: the folder {folder} cannot be written to")
+        raise BadInput(f"{path}: the folder {folder} is not writable")
 
 
-def tell(facts: dict, json: bool) -> None:
-    """Print facts as one JSON object where that is asked for."""
-    if json:
-        click.echo(json_.dumps(facts, ensure_ascii=False))
+def print_json(facts: dict) -> None:
+    """Print facts as one JSON object on standard output."""
+    click.echo(json_.dumps(facts, ensure_ascii=False))
 
 
 def count(names: list[str], noun: str) -> str:
-    """How many there are, and which."""
-    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")  # as many as a line has room for
+    """Return the number of names and the first few of them."""
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     return f"{len(names)} {noun}{'s' * (len(names) != 1)}" + (f" ({shown})" if names else "")
 
 
 def progress() -> AbstractContextManager:
-    """Show how far long passes over the data are, on a terminal."""
+    """Show progress bars for long passes over the data if standard error is a terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
     from ..._core.tiles import watched
