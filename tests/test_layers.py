@@ -25,7 +25,7 @@ FOLDERS = [
     "testing",
     "app",
 ]
-DOORS = {"__init__", "dropin", "eigen", "importance", "monitor"}  # thin public modules at the top level
+DOORS = {"__init__", "dropin", "eigen", "importance", "monitor", "onnx"}  # thin public modules at the top level
 FUNCTIONS = {"landmarks", "merge", "register", "remove", "explore", "check", "report", "plan", "compress"}
 DOOR_LINES = 60
 HOMES = {
@@ -34,6 +34,8 @@ HOMES = {
     "threadpoolctl": {"_core/blas.py"},
     "array_api_compat": {"_core/arrays.py"},
     "matplotlib": {"plots"},
+    "onnx": {"io"},
+    "skl2onnx": {"io"},
     "pickle": set(),
     "cPickle": set(),
     "dill": set(),

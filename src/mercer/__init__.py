@@ -19,6 +19,7 @@ _HOMES = {
     "plan": "app.planning",
     "report": "app.report",
     "save": "io",
+    "to_onnx": "onnx",
 }
 _MODULES = {
     "datasets",
@@ -28,6 +29,7 @@ _MODULES = {
     "io",
     "kernels",
     "monitor",
+    "onnx",
     "plots",
     "preimage",
     "select",

@@ -1,0 +1,6 @@
+"""ONNX: fitted estimators as graphs that run without Python."""
+
+from .converters import register_converters
+from .export import to_onnx
+
+__all__ = ["register_converters", "to_onnx"]
