@@ -28,10 +28,12 @@ from mercer.kernels import (
     Polynomial,
     Precomputed,
     Product,
+    Radial,
     RationalQuadratic,
     Sigmoid,
     Sum,
     as_kernel,
+    sqdist,
 )
 from mercer.testing import KERNEL_LAWS, check_kernel
 
@@ -135,16 +137,31 @@ def test_laws_on_any_number_of_columns(kernel, d, seed):
     obeyed(kernel, rows(10, d, seed))
 
 
-@pytest.mark.parametrize(
-    "kernel", [kernel for kernel in KERNELS if kernel.get_params().get("gamma", 1) is None], ids=repr
-)
-def test_gamma_none_needs_no_data(kernel):
+WIDTHLESS = [
+    kernel
+    for kernel in KERNELS
+    if kernel.get_params().get("gamma", 1) is None and kernel.get_params().get("lengthscale") is None
+]
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in WIDTHLESS if kernel.distance is None], ids=repr)
+def test_the_default_scale_of_inner_products_needs_no_data(kernel):
     X = rows()
     np.testing.assert_array_equal(kernel(X, X), kernel.bind(X)(X, X))
     np.testing.assert_array_equal(kernel.diag(X), kernel.bind(X).diag(X))
 
 
-@pytest.mark.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize("kernel", [kernel for kernel in WIDTHLESS if kernel.distance is not None], ids=repr)
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_the_default_width_is_half_over_the_median_distance(kernel, factor):
+    """So that the kernel of the median pair is the same in every unit of the rows."""
+    X = factor * rows()
+    distances = kernel.distance(X, X)[np.triu_indices(len(X), 1)]
+    gamma = kernel.bind(X).gamma
+    assert gamma * np.quantile(distances, 0.5, method="lower") == pytest.approx(0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median", None])
 def test_a_width_that_follows_from_data_needs_data(gamma):
     with pytest.raises(ValueError, match="has seen none"):
         RBF(gamma=gamma)(rows(), rows())
@@ -170,9 +187,9 @@ def test_a_width_that_is_none_is_refused(gamma):
 GAMMA = 0.3
 SCALE = np.array([0.5, 1.5, 2.0, 3.0, 0.7])
 PAIRS = {
-    "rbf": (RBF(), pairwise.rbf_kernel),
+    "rbf": (RBF(gamma=0.25), lambda X, Y: pairwise.rbf_kernel(X, Y, 0.25)),
     "rbf, gamma": (RBF(gamma=GAMMA), lambda X, Y: pairwise.rbf_kernel(X, Y, GAMMA)),
-    "laplacian": (Laplacian(), pairwise.laplacian_kernel),
+    "laplacian": (Laplacian(gamma=0.25), lambda X, Y: pairwise.laplacian_kernel(X, Y, 0.25)),
     "laplacian, gamma": (Laplacian(gamma=GAMMA), lambda X, Y: pairwise.laplacian_kernel(X, Y, GAMMA)),
     "poly": (Polynomial(), pairwise.polynomial_kernel),
     "poly, all": (Polynomial(2, GAMMA, 0.5), lambda X, Y: pairwise.polynomial_kernel(X, Y, 2, GAMMA, 0.5)),
@@ -208,11 +225,11 @@ def test_kernels_are_those_of_scikit_learn(pair):
 
 def test_limits_of_families_are_the_rbf():
     X = rows()
-    np.testing.assert_allclose(RationalQuadratic(alpha=1e8)(X, X), RBF()(X, X), atol=1e-6)
+    np.testing.assert_allclose(RationalQuadratic(alpha=1e8, gamma=0.2)(X, X), RBF(gamma=0.2)(X, X), atol=1e-6)
     np.testing.assert_allclose(RationalQuadratic(alpha=0.5, gamma=0.2)(X, X), InverseMultiquadric(gamma=0.4)(X, X))
 
 
-@pytest.mark.parametrize("kernel", [RBF(), RBF(gamma=0.3), Matern(), Laplacian(), Chi2()], ids=repr)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Matern(gamma=0.2), Laplacian(gamma=0.4), Chi2()], ids=repr)
 def test_compositions_are_the_arithmetic_of_matrices(kernel):
     X, Y = rows(), rows(20, seed=1)
     K, L = kernel(X, Y), Polynomial(degree=2)(X, Y)
@@ -335,3 +352,15 @@ def test_a_law_finds_the_kernel_that_breaks_it(fault):
     law(Broken(), rows())
     with pytest.raises((AssertionError, ValueError)):
         law(Broken(fault), rows().astype(np.float32 if fault == "single_precision" else float))
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if isinstance(kernel, Radial)], ids=repr)
+def test_values_and_slopes_from_one_evaluation(kernel):
+    """with_slope gives κ(t) and κ′(t) of t = ‖x − z‖², in units of the lengthscale."""
+    X = rows()
+    k = kernel.bind(X)
+    between = (X[:5] + X[5:10]) / 2 + 0.01  # a kink at t = 0 has no slope
+    values, slopes = k.with_slope(X)(between)
+    t = sqdist(k.scaled(between), k.scaled(X))
+    np.testing.assert_allclose(values, k(between, X), rtol=1e-10)
+    np.testing.assert_allclose(slopes, k.slope(t.copy()), rtol=1e-7)

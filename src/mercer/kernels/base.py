@@ -39,6 +39,7 @@ class Kernel(ABC, BaseEstimator):
     stationary = False  # whether k(x, y) depends on x − y alone
     differentiable = True  # whether it has a gradient
     definite = True  # whether every Gram matrix is positive semi-definite
+    distance: Any = None  # the statistic of two sets of rows that γ multiplies; None for inner products
     portable = True  # whether rows may be arrays of other libraries than NumPy, on their device
     __array_ufunc__ = None  # NumPy's numbers leave `number * kernel` to us
 
@@ -88,7 +89,7 @@ class Kernel(ABC, BaseEstimator):
         """Return a copy with the parameters that depend on data filled in; the kernel itself is not changed."""
         bound = copy(self)
         if hasattr(self, "gamma"):
-            bound.gamma = resolve_gamma(self.gamma, X, weights)
+            bound.gamma = resolve_gamma(self, X, weights)
         return plain(bound)
 
     def moved(self, convert):
@@ -141,8 +142,8 @@ class Profile(Kernel):
 class Radial(Profile):
     """k = profile(t), t = ‖x − y‖², of width ``gamma``, or of one ``lengthscale`` for each column.
 
-    ``gamma`` is a number; ``None`` = 1/d; ``"scale"`` = 1/(d · variance), as in ``SVC``; or ``"median"`` = 1/median
-    of the squared distances. ``lengthscale`` ℓ (a number, or one for each column) stands for γ = 1/(2ℓ²).
+    ``gamma`` is a number; ``None`` = ½ / median of the squared distances, which adapts to the data; ``"median"`` =
+    1 / median; or ``"scale"`` = 1/(d · variance), as in ``SVC``. ``lengthscale`` ℓ (a number, or one for each column) stands for γ = 1/(2ℓ²).
 
     Examples
     --------
@@ -170,6 +171,7 @@ class Radial(Profile):
 
     sparse = True
     stationary = True
+    distance = staticmethod(lambda X, Y: sqdist(X, Y))
     rough = False  # a profile with a kink at 0 must not see the rounding of the expanded distance
     gamma: Any
     lengthscale: Any

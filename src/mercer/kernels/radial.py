@@ -25,8 +25,8 @@ class RBF(Radial):
     Parameters
     ----------
     gamma : float, "scale", "median" or None, default=None
-        γ; None stands for 1/d, ``"scale"`` for 1/(d · variance) as in ``SVC``, ``"median"`` for 1 over the median
-        squared distance of the rows.
+        γ; None stands for ½ over the median squared distance of the rows (σ² = the median), ``"median"`` for 1 over it,
+        ``"scale"`` for 1/(d · variance) as in ``SVC``.
     lengthscale : float or array-like of shape (d,), default=None
         ℓ, or one for each column, in place of γ = 1/(2ℓ²).
 
@@ -247,7 +247,7 @@ class Laplacian(_Distance):
     Parameters
     ----------
     gamma : float, "scale", "median" or None, default=None
-        γ, as in :class:`RBF`.
+        γ, as in :class:`RBF`, with the median of ‖x − y‖₁.
 
     Examples
     --------
@@ -261,6 +261,7 @@ class Laplacian(_Distance):
     gamma: Width = None
     stationary = True
     native_kind = 6
+    distance = staticmethod(cityblock)
 
     def onto(self, Z):
         kernel = self.ready(Z.shape[1])
@@ -300,6 +301,7 @@ class Chi2(_Distance):
     gamma: Width = 1.0
     nonnegative = True
     portable = False
+    distance = staticmethod(lambda X, Y: -additive_chi2_kernel(_writeable(X), _writeable(Y)))
 
     def onto(self, Z):
         kernel, Z = self.ready(Z.shape[1]), _writeable(Z)

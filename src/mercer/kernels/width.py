@@ -1,4 +1,8 @@
-"""Widths that follow from data: the rules behind ``gamma=None | "scale" | "median"``."""
+"""Widths that follow from data: the rules behind ``gamma=None | "scale" | "median"``.
+
+Where no width is given, γ = ½ / median distance: exp(−‖x − y‖²/2σ²) with σ² the median squared distance. Over 29 tables,
+raw and standardised, no other rule of its kind was better on components and classifier alike (benchmarks/widths.py).
+"""
 
 from numbers import Real
 
@@ -13,21 +17,30 @@ from .._core.tiles import slices
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
-MOST_ROWS = 2000  # whose pairs a median looks at: 4 million distances
+MOST_ROWS = 2000  # whose pairs "median" looks at: 4 million distances
+FEWER_ROWS = 500  # whose pairs the default looks at: within a few per cent, in milliseconds
+DEFAULT = 0.5  # times 1/median: the width where none is given
 
 
-def resolve_gamma(gamma, X, weights=None):
-    """The number that ``gamma`` stands for on the rows of X, each counted by its weight."""
+def resolve_gamma(kernel, X, weights=None):
+    """Return the number that the ``gamma`` of a kernel stands for on the rows of X, each counted by its weight.
+
+    ``kernel.distance`` is the statistic of a pair that γ multiplies; None for kernels of the inner product, whose
+    default is 1/d as in scikit-learn.
+    """
+    gamma, distance = kernel.gamma, kernel.distance
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
         if not 0 <= float(gamma) < np.inf:
             raise ValueError(f"gamma must be a finite number ≥ 0, and {gamma!r} was given.")
         return gamma
-    if gamma is None:
+    if gamma is None and distance is None:
         return 1 / X.shape[1]
+    if gamma is None:
+        return DEFAULT / _nonzero(median_distance(X, weights, distance, FEWER_ROWS))
     if gamma == "scale":
         return 1 / (_nonzero(variance(X, weights)) * X.shape[1])
     if gamma == "median":
-        return 1 / _nonzero(median_sqdist(X, weights))
+        return 1 / _nonzero(median_distance(X, weights, distance))
     raise ValueError(f"gamma must be a number, None, 'scale' or 'median', and {gamma!r} was given.")
 
 
@@ -48,7 +61,7 @@ def number(kernel, d):
     """The γ of a kernel that was never bound, where the number of columns settles it."""
     if getattr(kernel, "lengthscale", None) is not None:
         return resolve_lengthscale(kernel, d)
-    if kernel.gamma is None:
+    if kernel.gamma is None and kernel.distance is None:
         return 1 / d
     raise ValueError(
         f"{kernel!r} takes its width from data, and has seen none. Use kernel.bind(X), or give gamma a number."
@@ -74,13 +87,18 @@ def variance(X, weights=None):
 
 
 def median_sqdist(X, weights=None):
-    """The weighted median of ‖xᵢ − xⱼ‖² over all ordered pairs, of evenly spaced rows when there are many."""
+    """Return the weighted median of ‖xᵢ − xⱼ‖² over all ordered pairs, of evenly spaced rows when there are many."""
+    return median_distance(X, weights)
+
+
+def median_distance(X, weights=None, distance=None, most=MOST_ROWS):
+    """Return the weighted median of a distance, by default ‖xᵢ − xⱼ‖², over all ordered pairs that are not 0."""
     from .base import sqdist
 
-    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(int)
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], most)).astype(int)
     part = double(take(X, rows))
     xp = namespace(part)
-    t = xp.reshape(sqdist(part, part), (-1,))
+    t = xp.reshape((distance or sqdist)(part, part), (-1,))
     positive = t > 0 if bool(xp.any(t > 0)) else t >= 0
     if weights is None:
         return _median(t[positive])
