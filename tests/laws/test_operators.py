@@ -5,12 +5,13 @@ import inspect
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits
 
-from mercer._core import registry
+from mercer._core import registry, tiles
 from mercer.eigen import Operator, Uncentred, eigenpairs
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Normalized, Polynomial
 from mercer.linalg.operators import Covariance, Dense, Gram
-from mercer.testing import OPERATOR_LAWS, check_operator
+from mercer.testing import OPERATOR_LAWS, check_operator, tile_height
 from mercer.testing.comparisons import obeyed
 from mercer.testing.operators import MEMBERS
 
@@ -327,3 +328,34 @@ def test_the_protocol_declares_what_solvers_use_and_nothing_else():
     assert set(MEMBERS) == {name for name, _ in inspect.getmembers(Operator) if not name.startswith("_")} | {
         "__matmul__"
     }
+
+
+# Sums over tiles
+
+
+def test_lanes_are_added_in_the_order_of_the_items():
+    """However many threads share them: lane l has the items l, l + L, …"""
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="blas"):
+            assert tiles.in_threads(list, range(20)) == [[*range(i, 20, 8)] for i in range(8)]
+
+
+def test_sums_over_many_tiles_keep_their_digits():
+    """Products of float32 tiles are added in float64: beside 2²⁸ the sums of eight ones would vanish in float32."""
+    n, side, large = 1600, 8, 2.0**28
+    V = np.ones((n, 1), np.float32)
+    V[0] = large
+    with tile_height(side, side):
+        actual = tiles.symmetric_rows(lambda i, j: np.ones((i.stop - i.start, j.stop - j.start), np.float32), V)
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual.astype(float) - large, n - 1, atol=np.spacing(np.float32(large)))
+
+
+def test_kept_tiles_are_the_tiles():
+    X = rows(np.float32, 40)
+    kernel, V = RBF().bind(X), np.random.default_rng(0).normal(size=(40, 3))
+    gram, kept = Gram(kernel, X), Gram(kernel, X, kept={})
+    with tile_height(7, 7):
+        for _ in range(2):  # made, and read again
+            np.testing.assert_allclose(kept @ V, gram @ V, rtol=1e-5, atol=1e-5)
+    assert len(kept.kept) == 21

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer._core import registry
-from mercer.kernels import RBF, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer.kernels import RBF, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, Radial, RationalQuadratic
 from mercer.preimage import (
     ClosedForm,
     Compensated,
@@ -15,9 +15,12 @@ from mercer.preimage import (
     Gradient,
     Learned,
     Smoother,
+    gradient,
     squared_error,
 )
 from mercer.preimage.base import Anchors, PreimageResult, found
+from mercer.preimage.distances import from_distances
+from mercer.rkhs import Expansion, principal_subspace
 from mercer.testing import PREIMAGE_LAWS, check_preimage
 
 RADIAL = [
@@ -128,3 +131,48 @@ def test_a_law_finds_the_method_that_breaks_it(law):
     law(Broken(), RBF(0.3), rows())
     with pytest.raises(AssertionError):
         law(Broken(law.__name__), RBF(0.3), rows())
+
+
+# What each method computes
+
+
+@pytest.mark.parametrize("kernel", [*RADIAL[:4], *OTHERS[:3]], ids=repr)
+def test_the_slope_of_the_distance_is_its_derivative(kernel):
+    X = rows()
+    k = kernel.bind(X)
+    G, x, h = np.random.default_rng(0).normal(size=(5, len(X))), X[:5] + 0.1, 1e-5
+    rise = (gradient._radial if isinstance(k, Radial) else gradient._general)(k, X)
+    _, slope = gradient._distance(k, rise, G, x)
+
+    def value(x):
+        return gradient._distance(k, rise, G, x)[0]
+
+    differences = np.column_stack([(value(x + e) - value(x - e)) / (2 * h) for e in h * np.eye(X.shape[1])])
+    np.testing.assert_allclose(slope, differences, atol=1e-7 * np.abs(slope).max())
+
+
+@pytest.mark.parametrize("kernel", RADIAL[:4], ids=repr)
+def test_distances_take_the_length_of_the_vector(kernel):
+    """A vector c·φ(z) is as far from φ(zᵢ) as ‖cφ(z) − φ(zᵢ)‖² says: its cosines are not its values there."""
+    X = rows()
+    k = kernel.bind(X)
+    subspace = principal_subspace(k, X, solver="exact")
+    c, z = 0.8, X[:1]
+    target = Expansion(k, X, c * np.eye(len(X))[:, :1])
+    t = k.inverse(np.clip(1 - (1 - 2 * c * k(z, X)[0] + c**2) / 2, 1e-12, 1.0))  # ‖f − φ(zᵢ)‖² = 2 − 2κ(tᵢ)
+    near = np.argsort(-k(z, X)[0])[:10]
+    expected = from_distances(k.scaled(X[near])[None], t[near][None])
+    found_at = Distances(10).bind(subspace)(target).X
+    np.testing.assert_allclose(k.scaled(found_at), expected, atol=1e-6 * np.abs(X).max())
+
+
+def test_learned_is_ridge_regression_on_coordinates():
+    X = rows() + 3.0
+    k = RBF(0.3)
+    subspace = principal_subspace(k, X, 4, solver="exact")
+    Y = subspace.project(X)
+    new = Y[:5] + 0.01
+    mean = X.mean(axis=0)
+    expected = (new @ Y.T) @ np.linalg.solve(Y @ Y.T + 0.1 * np.eye(len(Y)), X - mean) + mean
+    actual = Learned(alpha=0.1, kernel=Linear()).bind(subspace)(subspace.lift(new)).X
+    np.testing.assert_allclose(actual, expected, atol=1e-8)

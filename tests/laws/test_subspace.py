@@ -69,17 +69,18 @@ def assert_equal_subspaces(subspace, F, C, mean, F_new, X_new):
 # Against explicit features
 
 
-@pytest.mark.parametrize("q", [1, 3, 5])
+@pytest.mark.parametrize("solver", ["auto", "exact", Landmarks(n=N)], ids=str)  # in coordinates, and in the dual
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("center", [True, False])
-def test_axes_variances_and_residuals_are_those_of_explicit_features(center, weighted, q):
+def test_axes_variances_and_residuals_are_those_of_explicit_features(center, weighted, solver):
     X, new = draw(d=2), draw(20, 2, seed=1)
     w = np.random.default_rng(2).uniform(0.1, 2, N)
     w = w / w.sum() if weighted else np.full(N, 1 / N)
     S = (w if center else np.zeros(N))[:, None]
     C, mean = covariance_of(features(X), w, S, np.zeros(N, int))
-    subspace = principal_subspace(QUADRATIC, X, q, weights=w if weighted else None, center=center)
-    assert_equal_subspaces(subspace, features(X), C, mean, features(new), new)
+    for q in (1, 3, 5):
+        subspace = principal_subspace(QUADRATIC, X, q, weights=w if weighted else None, center=center, solver=solver)
+        assert_equal_subspaces(subspace, features(X), C, mean, features(new), new)
 
 
 @pytest.mark.parametrize("pooled", [False, True])
@@ -141,6 +142,19 @@ def test_variance_that_is_not_along_the_axes_is_residual(kernel):
     np.testing.assert_allclose(back, Y, atol=1e-8 * np.abs(Y).max())
     sqnorms = np.sum(Y**2, axis=1) + 2 * Y @ subspace.offset + subspace.mean_sqnorm
     np.testing.assert_allclose(lifted.sqnorms(), sqnorms, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_coordinates_are_those_of_the_rows(weighted):
+    """λB/w, without a kernel: where the eigenpairs are good enough."""
+    X = draw()
+    w = np.random.default_rng(2).uniform(0.1, 2, N) if weighted else np.ones(N)
+    w /= w.sum()
+    subspace = principal_subspace(RBF(0.3), X, 3, weights=w if weighted else None, solver="exact")
+    Y = subspace.project(X)
+    read = subspace.training_coordinates(w if weighted else None, 1e-6)
+    np.testing.assert_allclose(read, Y, atol=1e-9 * np.abs(Y).max())
+    assert subspace.training_coordinates(w, 1e-30) is None
 
 
 def test_a_part_of_a_subspace_is_the_subspace_of_fewer_components():

@@ -5,6 +5,7 @@ import pytest
 
 from mercer import KernelPCA, compress
 from mercer.kernels import RBF, Polynomial
+from mercer.preimage.reduce import Targets, basis_on, errors, select
 
 EXACTLY = 1e-10
 KERNELS = {
@@ -149,6 +150,21 @@ def test_errors_of_a_reduced_set_are_the_least_of_the_slides(name, m, parabola):
         for _ in range(5):
             other = b[:, j] + 0.01 * rng.normal(size=len(Z))
             assert phi_of(k, parabola, A[:, j], Z, other) >= least - 1e-9
+
+
+def test_each_row_of_a_reduced_set_lowers_the_errors(parabola):
+    """Each row chosen is the best one beside those before it: Σ w‖f − P_Z f‖² of all other choices is no lower."""
+    kernel = RBF(2.0)
+    targets = Targets([KernelPCA(3, kernel=kernel, solver="exact").fit(parabola).subspace_])
+    f, weights = targets.vectors, targets.weights
+    chosen = select(f, weights, 5)
+
+    def left(rows):
+        return errors(f, weights, basis_on(kernel, parabola[rows])).sum()
+
+    for t in range(5):
+        others = [left([*chosen[:t], i]) for i in range(len(parabola)) if i not in chosen[:t]]
+        assert left(chosen[: t + 1]) <= 1.05 * min(others)  # a little is given up where what a row adds is short
 
 
 def test_phi_is_a_squared_distance_of_features(parabola):

@@ -166,6 +166,28 @@ def test_the_gain_of_a_new_weight(case):
         assert (gains[i] > 0) == (best[i] > 0)
 
 
+def test_weights_of_rows_are_repetitions(X):
+    """M and the trace of weighted rows are those of rows that stand so often."""
+    counts = 1 + np.arange(len(X)) % 3
+    repeated = np.repeat(X, counts, axis=0)
+    first = np.r_[0, np.cumsum(counts)[:-1]]
+    by_weight = Likelihood.of(QUADRATIC, X, np.arange(len(X)), counts / counts.sum())
+    by_count = Likelihood.of(QUADRATIC, repeated, first)
+    np.testing.assert_allclose(by_weight.M, by_count.M, rtol=EXACTLY)
+    assert by_weight.trace == pytest.approx(by_count.trace, rel=EXACTLY)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+def test_the_weights_are_a_maximum(share, X):
+    """R = S where w > 0 and R ≤ S where w = 0: the gradient (9) is 0, or points below 0."""
+    data = Likelihood.of(RBF(0.5), X, np.arange(len(X)))
+    C = fit_weights(data, share * data.largest_noise, "newton", 500, 1e-8).covariance
+    slopes, scale = C.gradient(), np.abs(C.statistics[0]).max()
+    assert len(C.active) > 0
+    np.testing.assert_allclose(slopes[C.active], 0, atol=1e-6 * scale)
+    assert np.all(slopes <= 1e-6 * scale)
+
+
 def test_the_weights_of_orthogonal_vectors_are_lambda_minus_noise():
     """After (4): wᵢ = λᵢ − σ² for unit vectors, and 0 where λᵢ is less. There is no square root."""
     a = np.array([4.0, 3.0, 2.5, 2.0, 1.0, 0.5])

@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 from mercer import KernelPCA, ProbabilisticKernelPCA
 from mercer.kernels import RBF, Polynomial
 from mercer.linalg.operators import Dense
+from mercer.rkhs.gaussian import energies, energy, noise_variance
 from mercer.rkhs.loadings import EM, Step
 
 EXACTLY = 1e-10
@@ -241,3 +242,24 @@ def test_expectation_maximisation_climbs_to_what_the_eigenpairs_give(kernel, rho
     same_up_to_sign(em.transform(NEW), direct.transform(NEW), 1e-6)
     constant = N / 2 * np.log(em.noise_variance_) if rho == "mle" else 0
     assert trace[-1] + constant == pytest.approx(direct.score(X), rel=1e-6, abs=1e-12)
+
+
+# The noise, and many densities at once
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_noise_is_the_mean_variance_that_the_axes_leave(solver):
+    """ρ = (tr C − Σ λ) / (f − q), which maximises the likelihood (Tipping & Bishop 1999, eq. 8)."""
+    left = np.linalg.eigvalsh(C)[: f - q]
+    assert noise_variance(model(solver).subspace_, q, f) == pytest.approx(left.mean(), rel=1e-9)
+
+
+def test_energies_of_many_noises_and_numbers_of_axes_are_those_of_each():
+    Y, r2 = model().subspace_.split(NEW)
+    noises = [0.0, 0.1 * LAM[-1], RHO, 2 * LAM[1]]
+    many = energies(Y, r2, LAM, range(q + 1), noises)
+    for i, rho in enumerate(noises):
+        for p in range(q + 1):
+            kept = min(p, int(np.sum(rho < LAM)))
+            outside = r2 + np.sum(Y[:, kept:] ** 2, axis=1)
+            assert_close(many[i, p], energy(Y[:, :kept], outside, LAM[:kept], rho))

@@ -14,6 +14,7 @@ from scipy.stats import multivariate_normal
 from mercer import KernelPCAClassifier, datasets
 from mercer.app.reproduce import zhou_table1
 from mercer.kernels import RBF, Polynomial
+from mercer.rkhs.classes import untied
 
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)
 SHRINKAGES = [0.0, 0.3, 1.0]
@@ -102,6 +103,15 @@ def test_the_limit_of_small_noise_is_the_nearest_subspace(data, X_new, shrinkage
     limit = KernelPCAClassifier(noise_ratio=0.0, **common).fit(X, y)
     near = KernelPCAClassifier(noise_ratio=1e-9, **common).fit(X, y)
     np.testing.assert_array_equal(near.predict(X_new), limit.predict(X_new))
+
+
+def test_ties_go_to_the_finer_energy_and_then_to_the_larger_prior():
+    """Rule (23) leaves rows that lie in several subspaces to rounding."""
+    r2 = np.array([[0.0, 1.0, 0.0], [1e-14, 2.0, 0.0], [0.5, 1.0, 0.0]])
+    finer = np.array([[5.0, 0.0, 3.0], [4.0, 0.0, 3.0], [0.0, 0.0, 3.0]])
+    moved = untied(r2, finer, np.log([0.2, 0.3, 0.5]), 1e-10)
+    assert moved.argmin(axis=0).tolist() == [1, 2, 2]
+    np.testing.assert_allclose(moved, r2, atol=1e-9)
 
 
 # The IDA sets

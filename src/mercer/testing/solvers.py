@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import ArpackError
 
 from ..linalg.eigenpairs import choose, eigenpairs
 from ..linalg.operators import Dense
@@ -78,7 +79,10 @@ class SolverTrial:
         """Run the solver itself."""
         if hasattr(self.solver, "basis"):
             raise ValueError(f"{self.solver!r} chooses a basis: it is not an eigensolver, and these laws do not apply.")
-        return self.solver(Dense(self.A), self.q, np.random.default_rng(SEED))
+        try:
+            return self.solver(Dense(self.A), self.q, np.random.default_rng(SEED))
+        except (ArpackError, np.linalg.LinAlgError) as error:
+            raise AssertionError(f"it failed: {type(error).__name__}({error})") from error
 
     @cached_property
     def ritz(self) -> Ritz:
