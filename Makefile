@@ -21,13 +21,14 @@ SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 test test-oldest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo docs test test-oldest lint bench bench-full clean
+.PHONY: help demo docs test test-oldest mutants lint bench bench-full clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo         the whole story in one HTML page (DATA=my.csv: of your own table)'
 	@echo 'make test         lint, types and the whole test suite'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
+	@echo 'make mutants      wrong versions of the core, each of which the tests must find'
 	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
 	@echo 'make bench        quick benchmarks (bench-full: all of them)'
@@ -50,6 +51,9 @@ lint: .venv/.test-$(HERE)
 test-oldest: .venv-oldest/.ready-$(HERE)
 	@echo '--- pytest on the oldest supported dependencies'
 	@.venv-oldest/bin/python $(PYTEST)
+
+mutants: .venv/.test-$(HERE)
+	@PYTHONPATH=tests $(BIN)/python -m mutants.run
 
 # Pages of names that are no longer listed would stay and be warned of.
 docs: .venv/.docs-$(HERE)
