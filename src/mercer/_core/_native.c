@@ -325,7 +325,13 @@ static PyMethodDef methods[] = {
      "symmetric(kind, a, b, X, V, out, stripe, stripes): out over all stripes sums to K(X, X) @ V."},
     {NULL, NULL, 0, NULL}};
 
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", NULL, 0, methods, NULL, NULL, NULL, NULL};
+static PyModuleDef_Slot slots[] = {
+#if defined(Py_GIL_DISABLED) /* a free-threaded build: calls share no state */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
+
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", NULL, 0, methods, slots, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }
 
