@@ -1,8 +1,8 @@
 # Every target does its own set-up: Python 3.11 or newer and make are enough.
 
-EXTRAS_demo = plots
+EXTRAS_demo = plots,explore
 EXTRAS_docs = plots,dask,docs
-EXTRAS_test = plots,dask,arrays,test,lint
+EXTRAS_test = plots,dask,arrays,explore,notebook,test,lint
 # Libraries whose arrays the tests send through; `make test ARRAYS=array-api-strict` does without the large one.
 ARRAYS = array-api-strict torch==2.13.0
 
@@ -21,11 +21,12 @@ SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 test test-oldest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo docs test test-oldest mutants lint bench bench-full clean
+.PHONY: help demo explore docs test test-oldest mutants lint bench bench-full clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo         the whole story in one HTML page (DATA=my.csv: of your own table)'
+	@echo 'make explore      look at built-in digits in the browser (DATA=my.csv: at your own table)'
 	@echo 'make test         lint, types and the whole test suite'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
 	@echo 'make mutants      wrong versions of the core, each of which the tests must find'
@@ -36,6 +37,9 @@ help:
 
 demo: .venv/.demo-$(HERE)
 	@$(BIN)/mercer demo $(if $(DATA),--data '$(DATA)')
+
+explore: .venv/.demo-$(HERE)
+	@$(BIN)/mercer explore $(if $(DATA),'$(DATA)')
 
 test: lint
 	@echo '--- pytest'

@@ -11,6 +11,7 @@ import time
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE = 30  # seconds for one answer, on a busy machine
 SETTLED = 0.3  # seconds after loading in which late handlers would run
+KEY_CODES = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync "
     "--disable-component-update --disable-extensions --hide-scrollbars --remote-debugging-pipe"
@@ -101,13 +102,56 @@ class Chromium:
         """The value of a JavaScript expression in the page."""
         return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
+    def until(self, expression, seconds=PATIENCE):
+        """Wait until a JavaScript expression is true; events that come meanwhile are kept."""
+        end = time.monotonic() + seconds
+        while not self.value(expression):
+            assert time.monotonic() < end, f"{expression} did not become true"
+            self._listen(0.05, lambda: False)
+
+    def mouse(self, *places, button="left", steps=4):
+        """Press the button at the first place, drag through the others, and release it at the last: (x, y) each."""
+        (x, y), kind = places[0], "Input.dispatchMouseEvent"
+        self.ask(kind, type="mouseMoved", x=x, y=y)
+        self.ask(kind, type="mousePressed", x=x, y=y, button=button, clickCount=1)
+        for to_x, to_y in places[1:]:
+            for step in range(1, steps + 1):
+                at = {"x": x + (to_x - x) * step / steps, "y": y + (to_y - y) * step / steps}
+                self.ask(kind, type="mouseMoved", button=button, buttons=1, **at)
+            x, y = to_x, to_y
+        self.ask(kind, type="mouseReleased", x=x, y=y, button=button, clickCount=1)
+
+    def point(self, x, y):
+        """Move the pointer to a place, no button pressed."""
+        self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def wheel(self, x, y, delta):
+        """Turn the wheel at a place."""
+        self.ask("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=delta)
+
+    def touch(self, *fingers):
+        """Put fingers down, move them and lift them: for each a list of places, all of one length."""
+        moments = list(zip(*fingers, strict=True))
+        for i, places in enumerate(moments):
+            points = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(places)]
+            self.ask("Input.dispatchTouchEvent", type="touchMove" if i else "touchStart", touchPoints=points)
+        self.ask("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def key(self, name):
+        """Press and release a key: its name, such as ``"ArrowLeft"``, or its character."""
+        text = {"Enter": "\r"}.get(name, name if len(name) == 1 else "")
+        code = KEY_CODES.get(name, ord(name.upper()) if len(name) == 1 else 0)
+        params = {"key": name, "windowsVirtualKeyCode": code} | ({"text": text} if text else {})
+        self.ask("Input.dispatchKeyEvent", type="keyDown", **params)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code)
+
     def overflow(self):
         """By how many pixels the page is wider than its window."""
         return self.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    def picture(self):
-        """The whole page as PNG."""
-        return base64.b64decode(self.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+    def picture(self, whole=True):
+        """The whole page as PNG, or what the window shows."""
+        return base64.b64decode(self.ask("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
 
     def pdf(self):
         """The page as it is printed."""

@@ -11,6 +11,7 @@ _HOMES = {
     "ProbabilisticKernelPCA": "models.probabilistic",
     "KernelPCAMixture": "models.mixture",
     "compress": "models.compress",
+    "explore": "app.explore",
     "load": "io",
     "register": "_core.registry",
     "SparseKernelPCA": "models.sparse",

@@ -8,6 +8,7 @@ from ... import __version__
 from .apply import denoise, inverse, predict, sample, score, transform
 from .compress import compress
 from .errors import BadInput, Commands
+from .explore import explore
 from .fit import fit
 from .inspect import demo, info, plan, report, reproduce
 
@@ -59,6 +60,7 @@ for command in (
     predict,
     sample,
     compress,
+    explore,
     report,
     info,
     plan,

@@ -1,0 +1,109 @@
+"""The explorer: a page to look at a model, move it, and go back to the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .data import of_rows
+from .session import Session
+
+
+def explore(
+    model: Any,
+    X: Any = None,
+    *,
+    names: Any = None,
+    target: Any = None,
+    browser: bool = True,
+    report: Callable[[str], object] = print,
+) -> Any:
+    """Open a page on a fitted model and rows: their map, each row's causes, the way back to the data, and refits.
+
+    In a notebook, a widget is returned (``pip install 'mercer[notebook]'``). Elsewhere the address of a page on this
+    machine is printed, a browser is opened, and the call returns when the page has been closed for a minute or at
+    Ctrl-C (``pip install 'mercer[explore]'``).
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of mercer of any kind, or a pipeline that ends with one.
+    X : array-like of shape (n_samples, n_features), default=None
+        Rows to show, most often those of ``fit``; by default the rows that the model keeps.
+    names : sequence of str, default=None
+        Names of the columns, where X is not a data frame.
+    target : array-like of shape (n_samples,), default=None
+        A class for each row, to colour by.
+    browser : bool, default=True
+        Whether to open a browser.
+    report : callable, default=print
+        Receives the address, the first line that is reported.
+
+    Returns
+    -------
+    widget : object
+        The widget in a notebook, else None.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> X, y = mercer.datasets.rings()
+    >>> model = mercer.KernelPCA(4).fit(X)
+    >>> mercer.explore(model, X, target=y)  # doctest: +SKIP
+    http://127.0.0.1:40123/?token=…
+    """
+    session = session_of(model, X, names, target)
+    if in_notebook():
+        from .widget import widget
+
+        return widget(session)
+    serve(session, browser=browser, report=report)
+    return None
+
+
+def session_of(model: Any, X: Any = None, names: Any = None, target: Any = None) -> Session:
+    """Return the session of a fitted model on rows."""
+    rows = rows_of(model) if X is None else X
+    data = of_rows(rows, names, target)
+    as_given = isinstance(rows, np.ndarray) and data.given is not None
+    return Session(data, model, data.given, rows if as_given else None)
+
+
+def rows_of(model: Any) -> Any:
+    """Return the rows that a model keeps."""
+    rows = getattr(model, "anchors_", getattr(model, "X_fit_", None))
+    if rows is None or np.ndim(rows) != 2 or rows.shape[1] != getattr(model, "n_features_in_", None):
+        raise ValueError(f"{type(model).__name__} does not keep rows of its own: give the rows to show it on.")
+    return rows
+
+
+def serve(
+    session: Session, *, browser: bool = True, report: Callable[[str], object] = print, seconds: float | None = None
+) -> None:
+    """Serve a session until its page is closed; the address is the first line that is reported."""
+    try:
+        from .server import SECONDS, Explorer, open_browser
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"The explorer needs {error.name}, which is not here: pip install 'mercer[explore]'", name=error.name
+        ) from None
+    explorer = Explorer(session, seconds=SECONDS if seconds is None else seconds)
+    report(explorer.url)
+    if browser:
+        open_browser(explorer.url)
+    explorer.run()
+
+
+def in_notebook() -> bool:
+    """Return True inside a Jupyter kernel."""
+    try:
+        from IPython import get_ipython
+    except ModuleNotFoundError:
+        return False
+    shell = get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+__all__ = ["explore"]

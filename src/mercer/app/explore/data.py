@@ -1,0 +1,268 @@
+"""The rows that the explorer shows: a table, which of its columns are variables, and which are pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...tables import Recipe, Table, TableError, choose, learn
+from ...tables.table import absent, as_table, known
+
+MOST_ROWS = 2_000_000
+MOST_COLUMNS = 5_000
+MOST_CELLS = 100_000_000  # 800 MB of float64
+LEAST_ROWS = 3
+LEAST_SIDE = 8  # of a picture that is found without being named
+SMOOTH = 0.3  # mean correlation of neighbouring columns from which a square of columns is taken for a picture
+LOOKED_AT = 500  # rows by which that is judged
+FEW = 12  # whole numbers that are coloured as kinds, not by their size
+TYPICAL = (0.05, 0.5, 0.95)  # quantiles that a value is shown beside
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A table with the choice of its variables; ``given`` is the recipe of a model that was fitted before."""
+
+    table: Table
+    columns: list[str]
+    name: str
+    target: str | None = None
+    file: str | None = None  # that the table was read from
+    missing: str = "error"
+    categorical: str = "error"
+    image: tuple[int, int] | None = None
+    given: Recipe | None = None
+    notes: list[str] = field(default_factory=list)
+    reading: Sequence[str] = ()  # options of the command line that read this table
+    marks: dict[tuple[str, bool], float] = field(default_factory=dict)  # γ by the median rule, once it was computed
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def scaled(self) -> tuple[Recipe, Any]:
+        """The recipe that brings columns to mean 0 and variance 1, and its rows."""
+        return self._learned(True)
+
+    @cached_property
+    def plain(self) -> tuple[Recipe, Any]:
+        """The recipe that takes columns as they are, and its rows."""
+        return self._learned(False)
+
+    def rows(self, scale: bool) -> tuple[Recipe, Any]:
+        """Return the recipe with or without scaling, and the rows that it makes."""
+        return self.scaled if scale else self.plain
+
+    def _learned(self, scale: bool) -> tuple[Recipe, Any]:
+        recipe = learn(
+            self.table,
+            self.columns,
+            missing=self.missing,
+            categorical=self.categorical,
+            scale=scale,
+            target=self.target,
+        )
+        return recipe, recipe.apply(self.table)[0]
+
+    @cached_property
+    def labels(self) -> Any:
+        """The target's classes, or None."""
+        return None if self.target is None else self.table.labels(self.target)
+
+    @cached_property
+    def typical(self) -> list[list[float] | None]:
+        """The 5 %, 50 % and 95 % quantiles of each variable; None for words."""
+        cells = [self.table.columns[name] for name in self.columns]
+        return [None if x.dtype == object else np.nanquantile(x, TYPICAL).tolist() for x in cells]
+
+    @cached_property
+    def range(self) -> list[float]:
+        """The smallest and the largest value of all variables, for the grey scale of pictures."""
+        X = self.plain[1]
+        return [float(X.min()), float(X.max())]
+
+    def cells(self, row: int) -> list[Any]:
+        """Return the values of the variables of one row, as they are written in the table."""
+        return [_plain(self.table.columns[name][row]) for name in self.columns]
+
+
+def of_table(
+    table: Table,
+    name: str,
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    target: str | None = None,
+    missing: str = "mean",
+    categorical: str = "error",
+    image: tuple[int, int] | None = None,
+    reading: Sequence[str] = (),
+    file: str | None = None,
+) -> Data:
+    """Choose the variables of a table: its columns of numbers, and those of words where ``categorical="one-hot"``."""
+    beside = [] if target is None else [target]
+    chosen = choose(table.names, name, columns or (), exclude or (), beside)
+    empty = [c for c in chosen if absent(table.columns[c]).all()]
+    words = [c for c in chosen if c not in empty and (c in table.mixed or table.columns[c].dtype == object)]
+    left_out = empty if categorical == "one-hot" else [*empty, *words]
+    variables = [c for c in chosen if c not in left_out]
+    notes = [] if not empty else [f"Empty columns are left out: {_some(empty)}."]
+    if words and categorical != "one-hot":
+        notes.append(f"Columns of words are not variables, but rows can be coloured by them: {_some(words)}.")
+    if not variables:
+        raise TableError(f"{name}: no column of numbers is left. {' '.join(notes)}")
+    _check_size(len(table), len(variables), name)
+    gaps = sum(int(absent(table.columns[c]).sum()) for c in variables)
+    missing = missing if gaps else "error"
+    if missing == "mean":
+        notes.append(f"{gaps} empty cells are filled with the mean of their column.")
+    if missing == "drop":
+        kept = ~np.any([absent(table.columns[c]) for c in variables], axis=0)
+        notes.append(f"{int((~kept).sum())} rows with empty cells are left out.")
+        table = table.take(np.flatnonzero(kept))
+        _check_size(len(table), len(variables), name)
+    found = image or picture_shape(np.column_stack([_numbers(table, c) for c in variables]))
+    _check_image(image, len(variables))
+    return Data(table, variables, name, target, file, missing, categorical, found, None, notes, reading)
+
+
+def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading: Sequence[str] = ()) -> Data:
+    """Take the rows of a table as the recipe of a fitted model asks for them."""
+    match = recipe.match(table.names, table.named, name)
+    missing = [column for column, there in match.items() if there not in table.columns]
+    if missing:
+        raise TableError(f"{name}: the column {missing[0]!r} is missing.")
+    beside = {c: c for c in table.names if c not in match.values() and c not in match}
+    table = table.renamed(match | beside)
+    _, kept = recipe.apply(table)
+    notes = [] if len(kept) == len(table) else [f"{len(table) - len(kept)} rows with empty cells are left out."]
+    table = table.take(kept)
+    _check_size(len(table), len(recipe.columns), name)
+    categorical = "one-hot" if recipe.categories else "error"
+    filled = "mean" if recipe.missing in {"mean", "impute"} else "error"
+    found = image or (None if recipe.categories else picture_shape(recipe.coded(table)))
+    _check_image(image, len(recipe.columns))
+    target = recipe.target if recipe.target in table.names else None
+    return Data(table, recipe.columns, name, target, name, filled, categorical, found, recipe, notes, reading)
+
+
+def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:
+    """Take an array or a data frame as it is; ``target`` is a class for each row."""
+    table = as_table(X.toarray() if hasattr(X, "toarray") else X)
+    if names is not None:
+        table = table.renamed(dict(zip(map(str, names), table.names, strict=True)))
+    label = None
+    if target is not None:
+        label = "target"
+        while label in table.columns:
+            label += "_"
+        values = np.asarray(target)
+        values = values.astype(float) if values.dtype.kind in "biuf" else np.array([str(v) for v in values], object)
+        table = replace(table, columns=table.columns | {label: values})
+    data = of_table(table, table.source, target=label, missing="error")
+    whole = len(data.columns) == len(table.names) - (label is not None)
+    return replace(data, given=data.plain[0]) if whole else data
+
+
+def digits() -> Data:
+    """Return scikit-learn's handwritten digits, which need no file."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    names = [f"pixel {i} {j}" for i in range(8) for j in range(8)]  # pictures of 8 by 8
+    return replace(of_rows(found.data, names, found.target), name="digits", given=None)
+
+
+def identity(model: Any) -> Recipe:
+    """Return the recipe of a model that was saved without one: its columns as they are."""
+    d = model.n_features_in_
+    named = hasattr(model, "feature_names_in_")
+    names = [str(name) for name in model.feature_names_in_] if named else [f"x{i}" for i in range(d)]
+    return Recipe(names, {}, "error", np.zeros(d), np.zeros(d), np.ones(d), named=named, width=d)
+
+
+def all_columns(source: str) -> Callable[..., list[str]]:
+    """Return the choice of all columns, for the readers of tables; too many are refused."""
+
+    def select(names: list[str], named: bool, more: Sequence[str] = ()) -> list[str]:
+        if len(names) > MOST_COLUMNS:
+            raise TableError(f"{source}: it has {len(names)} columns, and the explorer takes {MOST_COLUMNS}.")
+        return list(names)
+
+    return select
+
+
+def picture_shape(X: Any) -> tuple[int, int] | None:
+    """Return (side, side) where the columns are a square whose neighbouring columns go together, else None."""
+    side = int(np.sqrt(X.shape[1]))
+    if side * side != X.shape[1] or side < LEAST_SIDE:
+        return None
+    X = X[np.linspace(0, len(X) - 1, min(len(X), LOOKED_AT)).astype(int)]
+    Z = X - np.nanmean(X, axis=0)
+    spread = np.sqrt(np.nanmean(Z**2, axis=0))
+    Z = np.nan_to_num(Z / np.where(spread > 0, spread, 1)).reshape(len(X), side, side)
+    across = np.mean(Z[:, :, 1:] * Z[:, :, :-1], axis=0)[(spread.reshape(side, side) > 0)[:, 1:]]
+    down = np.mean(Z[:, 1:] * Z[:, :-1], axis=0)[(spread.reshape(side, side) > 0)[1:]]
+    smooth = min((float(part.mean()) if part.size else 0.0) for part in (across, down))
+    return (side, side) if smooth > SMOOTH else None
+
+
+def parse_image(text: str) -> tuple[int, int]:
+    """Return the height and width that ``"28x28"`` stands for."""
+    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    if found is None or not int(found[1]) * int(found[2]):
+        raise TableError(f"{text!r} is not the size of a picture. Give its height and width, such as 28x28.")
+    return int(found[1]), int(found[2])
+
+
+def colours(data: Data, name: str) -> tuple[Any, list[str] | None]:
+    """Return a number for each row by which it is coloured, and what the numbers stand for where they are words."""
+    values = data.table.columns[name]
+    if values.dtype != object:
+        kinds = np.unique(values[~np.isnan(values)])
+        if len(kinds) > FEW or np.any(kinds != np.round(kinds)):
+            return values, None
+        return np.where(np.isnan(values), np.nan, np.searchsorted(kinds, values)), [f"{kind:g}" for kind in kinds]
+    words = known(values)
+    code = {word: i for i, word in enumerate(words)}
+    return np.array([code.get(word, np.nan) for word in values], float), words
+
+
+def _numbers(table: Table, name: str) -> Any:
+    values = table.columns[name]
+    return values if values.dtype != object else np.zeros(len(values))
+
+
+def _check_size(n: int, d: int, name: str) -> None:
+    if n < LEAST_ROWS:
+        raise TableError(f"{name}: it has {n} rows, and a map needs at least {LEAST_ROWS}.")
+    if d > MOST_COLUMNS:
+        raise TableError(f"{name}: it has {d} variables, and the explorer takes {MOST_COLUMNS}. Choose with --columns.")
+    if n > MOST_ROWS or n * d > MOST_CELLS:
+        raise TableError(
+            f"{name}: {n} rows of {d} variables are more than the explorer takes ({MOST_ROWS} rows, {MOST_CELLS} "
+            "cells). Explore a sample of the rows."
+        )
+
+
+def _check_image(image: Any, d: int) -> None:
+    if image is not None and image[0] * image[1] != d:
+        raise TableError(
+            f"A picture of {image[0]} x {image[1]} has {image[0] * image[1]} pixels, and there are {d} variables."
+        )
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as JSON has it: None where it is missing."""
+    if value is None or isinstance(value, str):
+        return value
+    return None if np.isnan(value) else float(value)

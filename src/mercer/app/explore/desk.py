@@ -1,0 +1,94 @@
+"""One computation at a time: a newer request replaces a waiting one of its kind, and a running one can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..._core.tiles import watched
+
+SECONDS = 60.0  # that one computation may take
+GRACE_SECONDS = 1.0  # for a computation to end by itself at its next tile of rows
+
+
+class Replaced(Exception):
+    """A newer request of the same kind has come."""
+
+
+class Stopped(Exception):
+    """The computation was stopped, by the user or because its time was up."""
+
+
+class Desk:
+    """Works on one request after the other, on a thread of its own."""
+
+    def __init__(self, seconds: float = SECONDS):
+        self.seconds = seconds
+        self.pool = ThreadPoolExecutor(1, "mercer-explore")
+        self.turn = asyncio.Lock()
+        self.newest: dict[str, object] = {}
+        self.busy: dict[str, Any] = {}  # what is being done, for whoever watches
+        self._stop_at = float("inf")
+        self._reason = ""
+        self._lock = threading.Lock()
+        self._thread: int | None = None  # that computes
+
+    async def do(self, kind: str, work: Callable[[], Any]) -> Any:
+        """Run ``work()`` when its turn comes, unless a newer request of its kind has come by then."""
+        ticket = self.newest[kind] = object()
+        async with self.turn:
+            if self.newest[kind] is not ticket:
+                raise Replaced
+            self._stop_at = time.monotonic() + self.seconds
+            self._reason = f"The computation took longer than {self.seconds:g} seconds and was stopped. Take fewer "
+            self._reason += "components or rows, or start mercer explore with a longer --time-limit."
+            running = asyncio.get_running_loop().run_in_executor(self.pool, self._run, kind, work)
+            while not (await asyncio.wait([running], timeout=GRACE_SECONDS))[0]:
+                if time.monotonic() > self._stop_at + GRACE_SECONDS:
+                    self._interrupt()
+            return running.result()
+
+    def stop(self) -> None:
+        """Ask the running computation to end."""
+        self._reason = "The computation was stopped. The model before it is still there."
+        self._stop_at = time.monotonic()
+
+    def close(self) -> None:
+        """Stop, and take no more work."""
+        self.stop()
+        self._interrupt()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, kind: str, work: Callable[[], Any]) -> Any:
+        self.busy = {"kind": kind, "done": 0.0}
+        try:
+            self._thread = threading.get_ident()
+            try:
+                with watched(self._watch):
+                    return work()
+            finally:
+                with self._lock:
+                    self._thread = None
+        except Stopped:
+            raise Stopped(self._reason) from None
+        finally:
+            self.busy = {}
+
+    def _watch(self, name: str, total: int) -> Iterator[None]:
+        """Follow one pass over the rows, and end it where it is to stop."""
+        for done in range(total + 1):
+            if time.monotonic() > self._stop_at:
+                raise Stopped
+            self.busy = self.busy | {"done": done / max(1, total)}
+            yield
+
+    def _interrupt(self) -> None:
+        """Raise ``Stopped`` in the thread that computes: for loops that make no pass over rows."""
+        with self._lock:
+            if self._thread is not None:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(Stopped))

@@ -1,0 +1,355 @@
+"""What the explorer holds and answers: rows, models under ids, and one function for each kind of request."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...io import save
+from ...tables import Recipe, write
+from ...tables.text import read_text
+from .data import Data, all_columns, colours, of_table
+from .settings import (
+    DEGREES,
+    KERNEL_NAMES,
+    LANDMARKS_FROM,
+    MOST_CLUSTERS,
+    MOST_COMPONENTS,
+    WIDTHS,
+    Refused,
+    Settings,
+    as_number,
+    as_whole,
+    models,
+    reference,
+)
+from .view import View
+
+KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
+DRAWN = 100_000  # rows on the map: a random part of larger tables
+MOST_PICTURES = 400
+MOST_WORDS = 1_000  # categories of a colour
+
+Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
+
+
+class Session:
+    """The state behind one page, or several: nothing of it is written to disk."""
+
+    def __init__(self, data: Data, model: Any = None, recipe: Recipe | None = None, X: Any = None):
+        self.views: OrderedDict[str, View] = OrderedDict()
+        self.settings: dict[str, Settings] = {}
+        self.details: dict[str, dict[str, Any]] = {}
+        self.count = 0
+        self._take(data)
+        if model is not None:
+            recipe = data.plain[0] if recipe is None else recipe
+            X = recipe.apply(data.table)[0] if X is None else X
+            self._enter(lambda: View(model, data, recipe, X), None, time.perf_counter())
+
+    def _take(self, data: Data) -> None:
+        self.data = data
+        rng = np.random.default_rng(0)
+        n = len(data)
+        self.drawn = np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
+
+    def answer(self, kind: str, body: Any) -> Answer:
+        """Answer one request; the kinds are those of ``KINDS``."""
+        if not isinstance(body, dict):
+            raise Refused("A request must be a JSON object.")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return KINDS[kind](self, body)
+
+    def table(self, text: bytes) -> Answer:
+        """Replace the rows by those of a CSV text."""
+        stream = BufferedReader(BytesIO(text))  # type: ignore[arg-type]
+        self._take(of_table(read_text(stream, "data.csv", all_columns("The table")), "data.csv", file="data.csv"))
+        return self.open({})
+
+    # requests
+
+    def open(self, body: dict[str, Any]) -> Answer:
+        """What the page needs before there is a model."""
+        data = self.data
+        current = next((key for key in reversed(self.views) if self.views[key].data is data), None)
+        many = len(data) > LANDMARKS_FROM
+        notes = [f"More than {LANDMARKS_FROM:,} rows: models are fitted by landmarks."] if many else []
+        notes += [f"The map draws {DRAWN:,} rows, chosen at random."] if len(self.drawn) < len(data) else []
+        return {
+            "version": __version__,
+            "name": data.name,
+            "rows": len(data),
+            "columns": data.columns,
+            "colours": [name for name in data.table.names if _few_words(data, name)],
+            "target": data.target,
+            "image": data.image,
+            "range": data.range if data.image else None,
+            "typical": data.typical,
+            "notes": [*data.notes, *notes],
+            "model": current,
+            "settings": self._first().as_dict(),
+            "choices": {
+                "models": models(data),
+                "kernels": [{"name": name, "wide": reference(name, data, True) is not None} for name in KERNEL_NAMES],
+                "widths": WIDTHS,
+                "degrees": DEGREES,
+                "components": [1, MOST_COMPONENTS],
+                "clusters": [1, MOST_CLUSTERS],
+            },
+        }, []
+
+    def _first(self) -> Settings:
+        """The settings that the page begins with: columns of a picture share their unit and are not scaled."""
+        q = min(10, max(2, len(self.data) - 1))  # as many as the command line takes
+        return Settings(components=q, scale=self.data.image is None)
+
+    def fit(self, body: dict[str, Any]) -> Answer:
+        """Fit a model, and return its map."""
+        data = self.data
+        settings = Settings.of(body.get("settings"), data)
+        begin = time.perf_counter()
+
+        def make() -> View:
+            recipe, X = data.rows(settings.scale)
+            model = settings.estimator(data)
+            model.fit(X, data.labels) if settings.model == "classifier" else model.fit(X)
+            return View(model, data, recipe, X)
+
+        return self.map({"model": self._enter(make, settings, begin), "axes": body.get("axes", [0, 1])})
+
+    def _enter(self, make: Callable[[], View], settings: Settings | None, begin: float) -> str:
+        """Make a view, keep it under a new id, and note how it was made."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            view = make()
+            view.Y  # noqa: B018  the coordinates belong to the time of a fit
+        self.count += 1
+        key = f"m{self.count}"
+        self.views[key] = view
+        if settings is not None:
+            self.settings[key] = settings
+        said = list(
+            dict.fromkeys(" ".join(str(w.message).split()) for w in told if issubclass(w.category, UserWarning))
+        )
+        self.details[key] = {"seconds": time.perf_counter() - begin, "warnings": said, **_described(view, settings)}
+        while len(self.views) > KEPT:
+            old, _ = self.views.popitem(last=False)
+            self.settings.pop(old, None)
+            self.details.pop(old)
+        return key
+
+    def view(self, body: dict[str, Any]) -> View:
+        """The model that a request names."""
+        key = body.get("model")
+        if not isinstance(key, str) or key not in self.views:
+            raise Refused("This model is no longer in memory: another tab has fitted newer ones. Reload the page.")
+        return self.views[key]
+
+    def map(self, body: dict[str, Any]) -> Answer:
+        """The drawn rows on two components, and what is known of the model."""
+        view = self.view(body)
+        axes = _axes(body.get("axes"), view)
+        plane = _two(view.Y, axes)[self._drawn(view)]
+        return {"model": body["model"], "axes": axes, **self.details[body["model"]]}, [plane[:, 0], plane[:, 1]]
+
+    def _drawn(self, view: View) -> Any:
+        return self.drawn if view.data is self.data else np.arange(min(len(view.data), DRAWN))
+
+    def drawn_rows(self, body: dict[str, Any]) -> Answer:
+        """The numbers of the rows that are drawn."""
+        return {}, [self.drawn.astype(np.uint32)]
+
+    def novelty(self, body: dict[str, Any]) -> Answer:
+        """The novelty of the drawn rows, the rows in its order, and the positions of its limit."""
+        view = self.view(body)
+        values = view.novelty[self._drawn(view)]
+        return {"name": view.novelty_name, **view.limits()}, [values, view.order.astype(np.uint32)]
+
+    def colour(self, body: dict[str, Any]) -> Answer:
+        """A number for each drawn row: of a column, of the prediction, or its novelty."""
+        view, by = self.view(body), body.get("by")
+        if by == "novelty":
+            values, words = view.novelty, None
+        elif by == "prediction" and view.predicted is not None:
+            kinds, codes = np.unique(view.predicted, return_inverse=True)
+            values, words = codes.astype(float), [str(kind) for kind in kinds]
+        elif isinstance(by, dict) and by.get("column") in view.data.table.columns:
+            values, words = colours(view.data, by["column"])
+        else:
+            raise Refused("There is no such column to colour by. Reload the page.")
+        values = values[self._drawn(view)]
+        known = values[np.isfinite(values)]
+        ends = np.quantile(known, [0.02, 0.98]).tolist() if len(known) else [0.0, 1.0]  # a few far values take no room
+        return {"words": None if words is None else words[:MOST_WORDS], "ends": ends}, [values]
+
+    def linear(self, body: dict[str, Any]) -> Answer:
+        """The linear PCA of the same rows."""
+        view = self.view(body)
+        Y = np.asarray(view.linear.transform(view.rows))[self._drawn(view)]
+        shares = np.asarray(view.linear.explained_variance_ratio_).tolist()
+        return {"shares": shares}, [Y[:, 0], Y[:, 1] if Y.shape[1] > 1 else np.zeros(len(Y))]
+
+    def scree(self, body: dict[str, Any]) -> Answer:
+        """The shares of the first components."""
+        return {"shares": self.view(body).scree}, []
+
+    def row(self, body: dict[str, Any]) -> Answer:
+        """All about one row."""
+        view = self.view(body)
+        i = as_whole(body.get("row"), "row", len(view.data))
+        causes, reason = view.contributions(i) if body.get("causes") is True else (None, "")
+        below = float(np.mean(view.novelty < view.novelty[i]))
+        return {
+            "row": i,
+            "cells": view.data.cells(i),
+            "coordinates": view.Y[i].tolist(),
+            "novelty": float(view.novelty[i]),
+            "below": below,
+            "p": None if view.p_values is None else float(view.p_values[i]),
+            "causes": causes,
+            "reason": reason,
+            "prediction": None if view.predicted is None else str(view.predicted[i]),
+            "target": None if view.data.labels is None else str(view.data.labels[i]),
+        }, []
+
+    def pictures(self, body: dict[str, Any]) -> Answer:
+        """The variables of some rows, for pictures on the map."""
+        view = self.view(body)
+        rows = _rows(body.get("rows"), len(view.data), MOST_PICTURES)
+        return {"rows": rows}, [view.data.plain[1][rows].ravel()]
+
+    def back(self, body: dict[str, Any]) -> Answer:
+        """The pre-image of a point of the map."""
+        view = self.view(body)
+        axes, at = _axes(body.get("axes"), view), body.get("at")
+        if not isinstance(at, list) or len(at) != 2:
+            raise Refused("at must be two numbers.")
+        row = body.get("row")
+        row = None if row is None else as_whole(row, "row", len(view.data))
+        y = view.point(axes, (as_number(at[0], "at"), as_number(at[1], "at")), row)
+        units, error, n_iter = view.back(y)
+        share = error / view.map.total_variance_ if view.map.total_variance_ > 0 else 0.0
+        told = {"cells": view.cells(units), "error": error, "share": share, "n_iter": n_iter, "y": y.tolist()}
+        return told, [units if view.data.image else np.zeros(0)]
+
+    def walk(self, body: dict[str, Any]) -> Answer:
+        """The rows between two rows, and where they are on the map."""
+        view = self.view(body)
+        axes = _axes(body.get("axes"), view)
+        first, last = _rows(body.get("rows"), len(view.data), 2, least=2)
+        units, Y = view.walk(first, last)
+        plane = _two(Y, axes)
+        return {"cells": [view.cells(row) for row in units], "rows": [first, last]}, [units.ravel(), *plane.T]
+
+    # what the user takes away
+
+    def rows(self, body: dict[str, Any]) -> Answer:
+        """Some rows of the table with their coordinates, as CSV."""
+        view = self.view(body)
+        rows = np.array(_rows(body.get("rows"), len(view.data), len(view.data)))
+        columns = {"row": rows} | {name: view.data.table.written(name)[rows] for name in view.data.table.names}
+        for j in range(view.Y.shape[1]):
+            columns[_free(f"component {j + 1}", columns)] = view.Y[rows, j]
+        columns[_free("novelty", columns)] = view.novelty[rows]
+        return {"name": "rows.csv"}, [_file(lambda path: write(columns, path), "rows.csv")]
+
+    def save(self, body: dict[str, Any]) -> Answer:
+        """The model file."""
+        view = self.view(body)
+        return {"name": "model.mercer"}, [
+            _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
+        ]
+
+
+KINDS: dict[str, Callable[[Session, dict[str, Any]], Answer]] = {
+    "open": Session.open,
+    "fit": Session.fit,
+    "map": Session.map,
+    "drawn": Session.drawn_rows,
+    "novelty": Session.novelty,
+    "colour": Session.colour,
+    "linear": Session.linear,
+    "scree": Session.scree,
+    "row": Session.row,
+    "pictures": Session.pictures,
+    "back": Session.back,
+    "walk": Session.walk,
+    "rows": Session.rows,
+    "save": Session.save,
+}
+
+
+def _described(view: View, settings: Settings | None) -> dict[str, Any]:
+    """What is known of a model, for the page."""
+    report = getattr(view.map, "solver_", None)
+    name = type(getattr(view.model, "steps", [("", view.model)])[-1][1]).__name__
+    return {
+        "kind": name,
+        "kernel": " ".join(repr(view.map.kernel_).split()),
+        "components": view.Y.shape[1],
+        "shares": view.shares,
+        "anchors": int(view.map.anchors_.shape[0]),
+        "passes": getattr(report, "passes", None),
+        "outside": getattr(report, "outside_share", 0.0),
+        "solver": type(getattr(report, "solver", None)).__name__,
+        "predicts": view.predicts if hasattr(view.model, "predict") else None,
+        "standIn": not view.own_map,
+        "settings": None if settings is None else settings.as_dict(),
+        "recipe": _recipe(view, settings),
+    }
+
+
+def _recipe(view: View, settings: Settings | None) -> dict[str, str]:
+    if settings is not None:
+        return {"python": settings.python(view.data), "command": settings.command(view.data)}
+    again = " ".join(repr(view.model).split())
+    return {"python": f"model = {again}.fit(X)", "command": "mercer info model.mercer"}
+
+
+def _axes(given: Any, view: View) -> tuple[int, int]:
+    q = max(2, view.Y.shape[1])  # a model of one component is drawn on a line
+    if not isinstance(given, list) or len(given) != 2:
+        raise Refused("axes must be two components.")
+    return as_whole(given[0], "axes", q), as_whole(given[1], "axes", q)
+
+
+def _two(Y: Any, axes: tuple[int, int]) -> Any:
+    return np.column_stack([Y[:, j] if j < Y.shape[1] else np.zeros(len(Y)) for j in axes])
+
+
+def _rows(given: Any, n: int, most: int, least: int = 1) -> list[int]:
+    if not isinstance(given, list) or not least <= len(given) <= most:
+        raise Refused(f"Choose from {least} to {most} rows.")
+    return [as_whole(row, "row", n) for row in given]
+
+
+def _few_words(data: Data, name: str) -> bool:
+    """Return True for a column of numbers, or of words that occur more than once."""
+    values = data.table.columns[name]
+    return values.dtype != object or len({*values}) <= min(MOST_WORDS, max(2, len(values) // 2))
+
+
+def _free(name: str, columns: dict[str, Any]) -> str:
+    """Return a name that no column has yet."""
+    while name in columns:
+        name += "_"
+    return name
+
+
+def _file(write_to: Callable[[str], None], name: str) -> Any:
+    """Return the bytes of a file that the user asked for; it is written into a folder that is removed at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write_to(str(path))
+        return np.frombuffer(path.read_bytes(), np.uint8)

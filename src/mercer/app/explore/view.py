@@ -1,0 +1,219 @@
+"""A fitted model of any kind, seen on rows: their coordinates, the way back, novelty, and what the model predicts."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.pipeline import Pipeline
+
+from ...kernels import RBF, Precomputed
+from ...models.kernel_pca import KernelPCA
+from ...models.monitor.contributions import contributions
+from ...models.pipelines import parts
+from ...tables import Recipe
+from .data import Data
+from .settings import LANDMARKS_FROM, SEED, Refused
+
+NEIGHBOURS = 10  # rows whose mean gives the coordinates that a point of the map leaves open
+STEPS = 24  # of a walk between two rows
+THRESHOLDS = 200  # positions of the alarm's limit
+SCREE = 30  # components of the scree plot
+STAND_IN = 10  # components of the map of a model that has none of its own
+ALPHA = 0.01  # share of the rows that the limit flags until it is moved
+
+
+class View:
+    """A model and the rows it is shown on; ``map`` is the model with a subspace that gives the coordinates.
+
+    Kernel PCA, sparse and probabilistic models are their own map, a monitor has one inside. For mixtures, classifiers
+    and whatever else, the map is the kernel PCA of the same rows with the same kernel.
+    """
+
+    def __init__(self, model: Any, data: Data, recipe: Recipe, X: Any):
+        self.model, self.data, self.recipe, self.X = model, data, recipe, X
+        inside = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
+        self.prepared, last = parts(inside)
+        self.steps = list(inside.steps[:-1]) if isinstance(inside, Pipeline) else []
+        self.rows = np.asarray(self.prepared(X))
+        self.own_map = hasattr(last, "subspace_") and hasattr(last, "preimages")
+        self.estimator = inside if self.own_map else None
+        self.map = last if self.own_map else _stand_in(last, self.rows)
+        if isinstance(self.map.kernel_, Precomputed):
+            raise Refused("A model of a precomputed kernel has no rows to show. Fit a model on the rows themselves.")
+
+    @cached_property
+    def Y(self) -> Any:
+        """The coordinates of all rows: (n, q)."""
+        return np.asarray(self.map.transform(self.rows), float)
+
+    @property
+    def shares(self) -> list[float]:
+        """The share of the variance in feature space that each component holds."""
+        return np.asarray(self.map.explained_variance_ratio_, float).tolist()
+
+    @cached_property
+    def linear(self) -> Any:
+        """The linear PCA of the same rows, with as many components as there are columns or components."""
+        q = max(2, min(self.Y.shape[1], self.rows.shape[1]))
+        return KernelPCA(q, kernel="linear", random_state=SEED).fit(self.rows)
+
+    @cached_property
+    def scree(self) -> list[float]:
+        """The shares of the first components, more of them than the model has."""
+        q = min(SCREE, len(self.rows) - 1)
+        if len(self.shares) >= q or not self.own_map:
+            return self.shares
+        more = KernelPCA(q, kernel=self.map.kernel_, center=self.map.center, solver=_solver(self.rows))
+        return np.asarray(more.set_params(random_state=SEED).fit(self.rows).explained_variance_ratio_).tolist()
+
+    # the way back
+
+    def point(self, axes: tuple[int, int], at: tuple[float, float], row: int | None) -> Any:
+        """Return all coordinates of a point of the map: the others are those of a row, or of the rows around."""
+        set_ = {j: value for j, value in zip(axes, at, strict=True) if j < self.Y.shape[1]}
+        if row is None:
+            gaps = sum((self.Y[:, j] - value) ** 2 for j, value in set_.items()) + np.zeros(len(self.Y))
+            k = min(NEIGHBOURS, len(gaps))
+            y = self.Y[np.argpartition(gaps, k - 1)[:k]].mean(axis=0)
+        else:
+            y = self.Y[row].copy()
+        y[list(set_)] = list(set_.values())
+        return y
+
+    def back(self, y: Any) -> tuple[Any, float, int]:
+        """Return the pre-image of coordinates in the table's units, its squared error, and the iterations."""
+        found = self.map.preimages(np.asarray(y)[None])
+        return self.units(found.X)[0], float(found.error[0]), int(found.n_iter[0])
+
+    def walk(self, first: int, last: int) -> tuple[Any, Any]:
+        """Return rows between two rows in the table's units, and the coordinates that they are the pre-images of."""
+        points = self.map.interpolate(self.rows[first], self.rows[last], n_steps=STEPS)
+        t = np.linspace(0, 1, STEPS)[:, None]
+        return self.units(points), (1 - t) * self.Y[first] + t * self.Y[last]
+
+    def units(self, rows: Any) -> Any:
+        """Return rows of the map's model as columns of numbers in the table's units."""
+        X = np.asarray(rows, float)
+        for name, step in reversed(self.steps):
+            X = _undone(step, X, name)
+        return X * self.recipe.scale + self.recipe.mean
+
+    def cells(self, units: Any) -> list[Any]:
+        """Return one row in the table's units as its cells: words where they are most likely."""
+        columns = self.recipe.table(((units - self.recipe.mean) / self.recipe.scale)[None])
+        return [value[0] if value.dtype == object else float(value[0]) for value in columns.values()]
+
+    # novelty
+
+    @property
+    def novelty_name(self) -> str:
+        """What the novelty is."""
+        if hasattr(self.model, "p_values"):
+            return "−log p"
+        if hasattr(self.model, "limits_"):
+            return "largest share of a limit"
+        return "−log density" if hasattr(self.model, "score_samples") else "squared distance to the components"
+
+    @cached_property
+    def novelty(self) -> Any:
+        """How unusual each row is: (n,)."""
+        if hasattr(self.model, "score_samples"):
+            return -np.asarray(self.model.score_samples(self.X), float)
+        return np.asarray(self.map.reconstruction_error(self.rows), float)
+
+    @cached_property
+    def p_values(self) -> Any:
+        """The p-value of each row where the model has one, else None."""
+        return np.asarray(self.model.p_values(self.X), float) if hasattr(self.model, "p_values") else None
+
+    @cached_property
+    def order(self) -> Any:
+        """The rows from the most unusual to the most usual."""
+        return np.argsort(-self.novelty, kind="stable")
+
+    def limits(self) -> dict[str, Any]:
+        """Return positions of the limit, how many rows each flags, and how many are expected by chance.
+
+        A limit flags the rows above it, so that the limit of k rows is the novelty of row k + 1. What is expected
+        follows from the p-values where the model has them, else from the gamma law (Pearson's type III) with the mean,
+        variance and skewness of all rows.
+        """
+        n, half, p = len(self.novelty), THRESHOLDS // 2, self.p_values
+        counts = np.unique(np.r_[np.arange(min(n, half)), np.geomspace(1, n - 1, half)].astype(int))
+        at = self.novelty[self.order[counts]]
+        flagged = np.searchsorted(-self.novelty[self.order], -at, side="left")
+        expected = n * (_tail(self.novelty, at) if p is None else p[self.order[counts]])
+        alpha = getattr(self.model, "alpha", ALPHA)
+        known = hasattr(self.model, "offset_")
+        start = np.sum(self.novelty > -self.model.offset_) if known else np.ceil(alpha * n)
+        return {
+            "limits": at.tolist(),
+            "flagged": flagged.tolist(),
+            "expected": expected.tolist(),
+            "start": int(np.argmin(np.abs(flagged - start))),
+            "law": "a gamma law" if p is None else "its p-values",
+        }
+
+    def contributions(self, row: int) -> tuple[Any, str]:
+        """Return how much each variable adds to the squared distance of a row, or None and the reason."""
+        if self.estimator is None:
+            return None, "The model has no single subspace to measure a distance to."
+        if not self.map.kernel_.differentiable:
+            return None, "The kernel has no derivative."
+        if self.rows.shape[1] != self.X.shape[1]:
+            return None, "The pipeline makes other columns of the table's."
+        found = contributions(self.estimator, self.X[row : row + 1], "spe")[0]
+        widths = [len(self.recipe.categories.get(name, (name,))) for name in self.recipe.columns]
+        return np.add.reduceat(found, np.cumsum([0, *widths[:-1]])).tolist(), ""
+
+    # predictions
+
+    @cached_property
+    def predicted(self) -> Any:
+        """The class, cluster or alarm of each row, or None."""
+        return np.asarray(self.model.predict(self.X)) if hasattr(self.model, "predict") else None
+
+    @property
+    def predicts(self) -> str:
+        """What ``predicted`` holds, in a word."""
+        if hasattr(self.model, "classes_"):
+            return "predicted class"
+        return "alarm" if hasattr(self.model, "limits_") else "cluster"
+
+
+def _stand_in(model: Any, X: Any) -> Any:
+    """Return the kernel PCA of the rows with the kernel of a model that gives no coordinates."""
+    kernel = getattr(model, "kernel_", None)
+    if kernel is None:
+        kernel = model._kernel().bind(X) if hasattr(model, "_kernel") else RBF("median")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about a model that the user did not ask for
+        q = min(STAND_IN, len(X) - 1)
+        return KernelPCA(q, kernel=kernel, solver=_solver(X), random_state=SEED).fit(X)
+
+
+def _solver(X: Any) -> str:
+    return "landmarks" if len(X) > LANDMARKS_FROM else "auto"
+
+
+def _undone(step: Any, X: Any, name: str) -> Any:
+    """Return rows as they were before a step of a pipeline."""
+    if step in (None, "passthrough"):
+        return X
+    if hasattr(step, "inverse_transform"):
+        return np.asarray(step.inverse_transform(X))
+    if hasattr(step, "center_") and hasattr(step, "scale_"):
+        return X * step.scale_ + step.center_
+    raise Refused(f"The step {name!r} of this pipeline has no inverse_transform, so that there is no way back.")
+
+
+def _tail(values: Any, at: Any) -> Any:
+    """Return the share of rows beyond each value under the gamma law with the moments of all values."""
+    spread = values.std()
+    if spread == 0:
+        return np.zeros(len(at))
+    return stats.pearson3.sf(at, stats.skew(values), loc=values.mean(), scale=spread)
