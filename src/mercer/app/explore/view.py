@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import gammaincc, ndtr
 from sklearn.pipeline import Pipeline
 
 from ...kernels import RBF, Precomputed
@@ -23,6 +23,7 @@ STEPS = 24  # of a walk between two rows
 THRESHOLDS = 200  # positions of the alarm's limit
 SCREE = 30  # components of the scree plot
 STAND_IN = 10  # components of the map of a model that has none of its own
+SYMMETRIC = 1e-3  # skewness below which the normal law is taken
 ALPHA = 0.01  # share of the rows that the limit flags until it is moved
 
 
@@ -212,8 +213,13 @@ def _undone(step: Any, X: Any, name: str) -> Any:
 
 
 def _tail(values: Any, at: Any) -> Any:
-    """Return the share of rows beyond each value under the gamma law with the moments of all values."""
+    """Return the share of rows beyond each value under Pearson's type III law with the moments of all values."""
     spread = values.std()
     if spread == 0:
         return np.zeros(len(at))
-    return stats.pearson3.sf(at, stats.skew(values), loc=values.mean(), scale=spread)
+    z = (values - values.mean()) / spread
+    skew, at = float(np.mean(z**3)), (at - values.mean()) / spread
+    if skew < SYMMETRIC:
+        return ndtr(-at)
+    a = 4 / skew**2  # shape of the gamma law, whose mean is a and whose variance is a
+    return gammaincc(a, np.clip(a + at * np.sqrt(a), 0, None))
