@@ -2,9 +2,13 @@
 
 EXTRAS_demo = plots,explore
 EXTRAS_docs = plots,dask,docs
-EXTRAS_test = plots,dask,arrays,explore,notebook,test,lint
-# Libraries whose arrays the tests send through; `make test ARRAYS=array-api-strict` does without the large one.
-ARRAYS = array-api-strict torch==2.13.0
+EXTRAS_test = plots,arrays,explore,notebook,test,lint
+EXTRAS_arrays = arrays,onnx,tables,dask
+# Optional libraries without which many tests would be skipped; Dask without its data frames, which need pyarrow.
+LIBRARIES_test = 'dask[array]>=2024.8' 'distributed>=2024.8' array-api-strict
+# The large ones, for `make test-arrays`.
+LIBRARIES_arrays = torch==2.13.0 'polars>=1.0' onnxruntime
+TESTS_arrays = tests/test_array_api.py tests/test_onnx.py tests/test_tables.py tests/test_dask.py
 
 # The first Python that is new enough; `make PYTHON=/path/to/python` overrides it.
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
@@ -18,21 +22,26 @@ BIN = .venv/bin
 SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
-test test-oldest: export OPENBLAS_NUM_THREADS = 1
+test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo explore docs test test-oldest mutants lint bench bench-full clean
+.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full clean \
+	wheel sbom compatibility release-check
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo         the whole story in one HTML page (DATA=my.csv: of your own table)'
 	@echo 'make explore      look at built-in digits in the browser (DATA=my.csv: at your own table)'
 	@echo 'make test         lint, types and the whole test suite'
+	@echo 'make test-arrays  the tests that need torch, Polars, pyarrow or onnxruntime (1 GB more)'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
+	@echo 'make test-newest  the test suite on pre-releases of the dependencies'
 	@echo 'make mutants      wrong versions of the core, each of which the tests must find'
 	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
 	@echo 'make bench        quick benchmarks (bench-full: all of them)'
+	@echo 'make wheel        wheel and source distribution, checked and tested with every Python found'
+	@echo 'make release-check  everything that must hold before a release'
 	@echo 'make clean        remove everything that make made'
 
 demo: .venv/.demo-$(HERE)
@@ -45,6 +54,10 @@ test: lint
 	@echo '--- pytest'
 	@$(BIN)/python $(PYTEST)
 
+test-arrays: .venv/.arrays-$(HERE)
+	@echo '--- pytest with torch, Polars, pyarrow and onnxruntime'
+	@$(BIN)/python $(PYTEST) $(TESTS_arrays)
+
 lint: .venv/.test-$(HERE)
 	@echo '--- ruff'
 	@$(BIN)/ruff check .
@@ -55,6 +68,10 @@ lint: .venv/.test-$(HERE)
 test-oldest: .venv-oldest/.ready-$(HERE)
 	@echo '--- pytest on the oldest supported dependencies'
 	@.venv-oldest/bin/python $(PYTEST)
+
+test-newest: .venv-newest/.ready-$(HERE)
+	@echo '--- pytest on pre-releases of the dependencies'
+	@.venv-newest/bin/python $(PYTEST)
 
 mutants: .venv/.test-$(HERE)
 	@PYTHONPATH=tests $(BIN)/python -m mutants.run
@@ -71,8 +88,22 @@ bench: .venv/.test-$(HERE)
 bench-full: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py --full
 
+wheel: .venv/.release-$(HERE)
+	@$(BIN)/python tools/wheel.py
+
+# Model files of this version, which later versions must be able to read.
+compatibility: .venv/.test-$(HERE)
+	@$(BIN)/python tools/compatibility.py
+
+# What mercer needs at run time, as CycloneDX: from an environment that holds nothing else.
+sbom: .venv/.release-$(HERE)
+	@$(BIN)/python tools/sbom.py
+
+release-check: .venv/.release-$(HERE)
+	@$(BIN)/python tools/release_check.py
+
 clean:
-	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_core/_native*.so mercer-demo
+	rm -rf .venv .venv-oldest .venv-newest build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_core/_native*.so mercer-demo
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -80,9 +111,19 @@ clean:
 
 .venv/.test-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with its test tools into .venv (a minute or two, once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]' $(ARRAYS)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]' $(LIBRARIES_test)
 	@$(SAY_IF_NO_C)
 	@touch .venv/.demo-$(HERE) $@
+
+.venv/.arrays-$(HERE): .venv/.test-$(HERE)
+	@echo 'Installing torch, Polars, pyarrow and onnxruntime into .venv (a minute or two, once)'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_arrays)]' $(LIBRARIES_arrays)
+	@touch $@
+
+.venv/.release-$(HERE): .venv/.test-$(HERE)
+	@echo 'Installing the tools of a release into .venv (once)'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[release]'
+	@touch $@
 
 .venv/.demo-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with matplotlib into .venv (a minute, once)'
@@ -109,7 +150,12 @@ OLDEST = import re, tomllib; project = tomllib.load(open("pyproject.toml", "rb")
 		-c .venv-oldest/constraints.txt -e '.[plots,test]'
 	@touch $@
 
-.venv/.made-$(HERE) .venv-oldest/.made-$(HERE):
+.venv-newest/.ready-$(HERE): $(SOURCES) | .venv-newest/.made-$(HERE)
+	@echo 'Installing mercer into .venv-newest with pre-releases'
+	@.venv-newest/bin/python -m pip install -qq --disable-pip-version-check --pre -U -e '.[plots,test]'
+	@touch $@
+
+.venv/.made-$(HERE) .venv-oldest/.made-$(HERE) .venv-newest/.made-$(HERE):
 	@"$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null || { \
 		echo 'mercer needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python' >&2; exit 1; }
 	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \

@@ -123,7 +123,7 @@ def test_weights_count_rows(X, make):
 
 def test_data_frames(X):
     pd = pytest.importorskip("pandas")
-    dd = pytest.importorskip("dask.dataframe")
+    dd = pytest.importorskip("dask.dataframe", exc_type=ImportError)
     frame = pd.DataFrame(X, columns=list("abcd"))
     expected, fitted = model().fit(X), model().fit(dd.from_pandas(frame, npartitions=3))
     assert list(fitted.feature_names_in_) == list("abcd")
