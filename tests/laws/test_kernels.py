@@ -268,7 +268,7 @@ def test_stationary_kernels_do_not_see_the_origin(kernel):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_precomputed_looks_up_its_matrix(dtype):
-    K = RBF()(rows(), rows()).astype(dtype)
+    K = RBF(0.2)(rows(), rows()).astype(dtype)
     kernel = Precomputed()
     bound, index = kernel.bind(K), np.arange(len(K))[:, None]
     assert kernel.K is None
@@ -282,7 +282,7 @@ def test_precomputed_looks_up_its_matrix(dtype):
 
 
 def test_precomputed_says_that_it_needs_a_diagonal():
-    K = 2 * RBF()(rows(), rows())
+    K = 2 * RBF(0.2)(rows(), rows())
     with pytest.raises(ValueError, match="diag="):
         Precomputed().bind(K).diag(K[:3])
     np.testing.assert_array_equal(Precomputed(diag=2.0).bind(K).diag(K[:3]), [2, 2, 2])

@@ -299,10 +299,10 @@ MUTANTS = [
         FRONT_DOOR,
     ),
     Mutant(
-        "pivots drawn without regard to what is left",
+        "earlier pivots are not eliminated",
         "linalg/cholesky.py",
-        "        left -= sqnorms(F[:, k : k + len(new)], xp.float64)\n",
-        "",
+        "lambda column, f: (column - f @ F_new.T) @ turn",
+        "lambda column, f: column @ turn",
         LANDMARKS,
     ),
     # Subspaces and bases
@@ -538,7 +538,7 @@ MUTANTS = [
         "fixed point does not move",
         "preimage/fixed_point.py",
         "            X = with_rows(X, going, moved)",
-        "            X = with_rows(X, going, moving)",
+        "            X = with_rows(X, going, rows(X, going))",
         PREIMAGES,
     ),
     Mutant(
