@@ -6,11 +6,12 @@ import shlex
 
 import numpy as np
 import pytest
-from test_cli import run
+from click.testing import CliRunner
 
 import mercer
 from mercer import datasets
 from mercer._core.registry import MODELS
+from mercer.app.cli import main
 from mercer.app.explore import session_of
 from mercer.app.explore.data import LEAST_SIDE, of_rows, of_table, picture_shape
 from mercer.app.explore.session import KINDS, Session
@@ -146,7 +147,8 @@ def test_every_model_answers_everything_and_its_recipe_makes_it_again(model, tmp
 
     monkeypatch.chdir(tmp_path)
     mercer.tables.write({name: session.data.table.written(name) for name in session.data.table.names}, "tanks.csv")
-    assert run(*shlex.split(header["recipe"]["command"])[1:]).exit_code == 0
+    done = CliRunner().invoke(main, shlex.split(header["recipe"]["command"])[1:])
+    assert done.exit_code == 0, done.output
     (tmp_path / "exported.mercer").write_bytes(session.answer("save", key)[1][0].tobytes())
     exported, made = read("exported.mercer"), read("model.mercer")
     assert np.all(exported.recipe.rows(session.data.table) == made.recipe.rows(session.data.table))

@@ -549,7 +549,7 @@ class App {
     this.details = make("div", { class: "details" });
     this.walkSlider = make("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Where on the walk from A to B", oninput: () => this.showStep() });
     this.walkButton = make("button", { onclick: () => this.play() }, "Walk from A to B");
-    this.walkBox = make("div", { hidden: true }, make("div", { class: "buttons" }, this.walkButton, make("button", { onclick: () => this.unpin() }, "Unpin")), this.walkSlider);
+    this.walkBox = make("div", { class: "walk", hidden: true }, make("div", { class: "buttons" }, this.walkButton, make("button", { onclick: () => this.unpin() }, "Unpin")), this.walkSlider);
     return make("section", {}, this.walkBox, this.details);
   }
 
@@ -557,7 +557,8 @@ class App {
 
   listen() {
     for (const plot of [this.map, this.straight]) this.listenTo(plot);
-    this.root.addEventListener("keydown", (event) => this.key(event));
+    this.keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
+    this.keys.addEventListener("keydown", (this.onKey = (event) => this.key(event)));
     this.root.addEventListener("dragover", (event) => {
       event.preventDefault();
       this.root.classList.add("dropping");
@@ -1000,11 +1001,11 @@ class App {
     };
     const order = columns.map((_, j) => j).sort((a, b) => far(b) - far(a)).slice(0, SHOWN);
     const most = causes ? Math.max(...causes.map(Math.abs), 1e-300) : 1;
-    const head = make("tr", {}, make("th", {}, "column"), shown.map(({ mark }) => make("th", {}, make("span", { class: mark || false }, mark || "value"))), make("th", { class: "chart" }, "typical"), causes ? make("th", { class: "chart" }, "contribution") : null);
-    const body = order.map((j) => make("tr", {}, make("td", { title: columns[j] }, columns[j]), shown.map(({ told }) => make("td", {}, figure(told.cells[j]))),
+    const head = make("tr", {}, make("th", {}, "column"), shown.map(({ mark }) => make("th", {}, make("span", { class: mark || false }, mark || "value"))), make("th", { class: "chart" }, "typical"), causes ? make("th", { class: "chart" }, shown.length > 1 ? `adds, ${shown.find((item) => item.told.causes).mark}` : "contribution") : null);
+    const body = order.map((j) => make("tr", {}, make("td", { title: columns[j] }, columns[j]), shown.map(({ told }) => make("td", {}, figure(told.cells[j], shown.length > 1 ? 3 : 4))),
       make("td", { class: "chart" }, typical[j] ? rangeChart(typical[j], shown.map(({ told }) => told.cells[j])) : "words"), causes ? make("td", { class: "chart" }, causeChart(causes[j], most)) : null));
     const more = columns.length > order.length ? make("p", { class: "small soft" }, `The ${order.length} that stand out most, of ${columns.length} columns.`) : null;
-    return [make("table", {}, make("thead", {}, head), make("tbody", {}, body)), more];
+    return [make("table", { class: shown.length > 1 ? "two" : false }, make("thead", {}, head), make("tbody", {}, body)), more];
   }
 
   // Back to the data
@@ -1326,6 +1327,7 @@ class App {
     this.closed = true;
     clearInterval(this.playing);
     this.dark.removeEventListener("change", this.onTheme);
+    this.keys.removeEventListener("keydown", this.onKey);
     for (const plot of [this.map, this.straight]) plot.sizes.disconnect();
     this.root.remove();
   }

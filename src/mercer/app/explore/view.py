@@ -176,14 +176,17 @@ class View:
     @cached_property
     def predicted(self) -> Any:
         """The class, cluster or alarm of each row, or None."""
-        return np.asarray(self.model.predict(self.X)) if hasattr(self.model, "predict") else None
+        if not hasattr(self.model, "predict"):
+            return None
+        found = np.asarray(self.model.predict(self.X))
+        return np.where(found < 0, "alarm", "usual") if hasattr(self.model, "limits_") else found
 
     @property
     def predicts(self) -> str:
         """What ``predicted`` holds, in a word."""
         if hasattr(self.model, "classes_"):
             return "predicted class"
-        return "alarm" if hasattr(self.model, "limits_") else "cluster"
+        return "state" if hasattr(self.model, "limits_") else "cluster"
 
 
 def _stand_in(model: Any, X: Any) -> Any:

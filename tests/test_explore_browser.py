@@ -1,0 +1,355 @@
+"""The explorer in a real browser: by mouse, touch and keyboard, with hostile tables, dark, on a phone, and attacked."""
+
+import json
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from chromium import PROGRAM, Chromium, complaints, requests
+
+from mercer import datasets
+from mercer.tables.table import Table
+
+pytest.importorskip("starlette", reason="the server is an extra: pip install 'mercer[explore]'")
+pytest.importorskip("uvicorn", reason="the server is an extra: pip install 'mercer[explore]'")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium: apt install chromium")
+
+from mercer.app.explore.data import digits, of_table  # noqa: E402
+from mercer.app.explore.server import Explorer  # noqa: E402
+from mercer.app.explore.session import Session  # noqa: E402
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    "<script>document.title='broken'</script>",
+    """"'><svg onload="alert(2)">""",
+    "</text></svg><iframe src=https://example.com></iframe>",
+    "$\\frac{x}$ <b>&amp;",
+    "{{ 7 * 7 }}<style>*{background:url(https://example.com/a.png)}</style>",
+)
+APP = "document.getElementById('explorer').explorer"
+READY = f"{APP}?.alarm && {APP}.straightShares && {APP}.screeShares.length > 10"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+def hostile(n=150):
+    """A table whose names and words are markup."""
+    X = datasets.three_tanks(n=n)[0][:, : len(HOSTILE)]
+    columns = dict(zip(HOSTILE, X.T, strict=True))
+    columns["kind <b>"] = np.array([HOSTILE[i % 2] for i in range(n)], object)
+    return of_table(
+        Table(columns, "<img src=x onerror=alert(3)>.csv"), "<img src=x onerror=alert(3)>.csv", target="kind <b>"
+    )
+
+
+@pytest.fixture(scope="module")
+def shown(browser):
+    """A function that opens the page on data and returns the session; all servers end at the end."""
+    running = []
+
+    def show(data, **layout):
+        explorer = Explorer(Session(data))
+        running.append((explorer, explorer.start()))
+        browser.show(**({"width": 1280, "height": 800} | layout))
+        events = browser.open(explorer.url)
+        browser.until(READY)
+        return explorer, events
+
+    yield show
+    for explorer, thread in running:
+        explorer.stop()
+        thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def tanks(shown):
+    X, y = datasets.three_tanks(n=200, fault="step")
+    columns = {name: X[:, j] for j, name in enumerate(datasets.TANK_SENSORS)}
+    columns["fault"] = y.astype(float)
+    return shown(of_table(Table(columns, "tanks.csv"), "tanks.csv", target="fault", file="tanks.csv"))[0]
+
+
+def place(browser, row):
+    """Where a row is in the window."""
+    return browser.value(
+        f"(() => {{ const m = {APP}.map, b = m.over.getBoundingClientRect(); const [x, y] = m.toScreen(m.x[{row}], "
+        f"m.y[{row}]); return [x + b.left, y + b.top] }})()"
+    )
+
+
+def lonely(browser):
+    """The row whose nearest neighbour on the map is farthest, so that a click cannot mean another."""
+    return browser.value(
+        f"(() => {{ const {{x, y}} = {APP}.map; let best = 0, found = 0; for (let i = 0; i < x.length; i++) {{ let d = "
+        "Infinity; for (let j = 0; j < x.length; j++) if (j !== i) d = Math.min(d, Math.hypot(x[i] - x[j], y[i] - "
+        "y[j])); if (d > best) { best = d; found = i } } return found })()"
+    )
+
+
+def click(browser, expression):
+    """A real click on an element, scrolled into view."""
+    x, y = browser.value(
+        f"(() => {{ const e = {expression}; e.scrollIntoView({{block: 'center'}}); "
+        "const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2] })()"
+    )
+    browser.mouse((x, y))
+
+
+def refitted(browser):
+    """Wait for the model after a change of settings."""
+    before = browser.value(f"{APP}.model.model")
+    yield
+    browser.until(f"{APP}.model.model !== '{before}' && !{APP}.lines.fit.busy")
+
+
+def current(browser, explorer):
+    return explorer.session.views[browser.value(f"{APP}.model.model")]
+
+
+def test_mouse(browser, tanks):
+    """Hover, pin, compare, walk, lasso, back, pan, zoom, colour, scree, alarm: and the numbers are the library's."""
+    view = current(browser, tanks)
+    row = lonely(browser)
+    browser.point(*place(browser, row))
+    browser.until(f"{APP}.hovered === {row} && {APP}.told.get({row})?.causes")
+    novelty = browser.value("Number(document.querySelector('[data-novelty]').dataset.novelty)")
+    assert novelty == view.model.reconstruction_error(view.X)[row]
+    assert browser.value(f"{APP}.map.x[{row}]") == np.float32(view.model.transform(view.X)[row, 0])
+
+    browser.mouse(place(browser, row))
+    browser.mouse(place(browser, 0))
+    browser.until(f"{APP}.pins.length === 2 && !{APP}.walkButton.disabled")
+    other = browser.value(f"{APP}.pins[1]")
+    click(browser, f"{APP}.walkButton")
+    browser.until(f"{APP}.steps")
+    rows = view.model.interpolate(view.X[row], view.X[other], n_steps=24) * view.recipe.scale + view.recipe.mean
+    assert np.allclose(browser.value(f"{APP}.steps.map(s => s.cells)"), rows, rtol=1e-12)
+    browser.key("Escape")
+    assert browser.value(f"{APP}.pins.length") == 0
+
+    box = browser.value(
+        f"(() => {{ const b = {APP}.map.over.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom] }})()"
+    )
+    left, top, right, bottom = box[0] + 5, box[1] + 5, box[2] - 5, box[3] - 5
+    middle = (left + right) / 2
+    browser.key("2")
+    browser.mouse((left, top), (middle, top), (middle, bottom), (left, bottom))
+    chosen = browser.value(f"{APP}.selectedRows()")
+    half = browser.value(f"{APP}.map.toData({middle - box[0]}, 0)[0]")
+    assert chosen == np.flatnonzero(view.Y[:, 0] < half).tolist()
+
+    browser.key("3")
+    browser.mouse((middle, top + 200), (middle + 40, top + 230))
+    browser.until(f"{APP}.probe?.cells && !{APP}.lines.back.busy && {APP}.probe.found[0] === {APP}.probe.at[0]")
+    at, row = browser.value(f"{APP}.probe.at"), browser.value(f"{APP}.probe.row")
+    error = browser.value("Number(document.querySelector('[data-error]').dataset.error)")
+    assert error == view.map.preimages(view.point((0, 1), at, row)[None]).error[0]
+
+    browser.key("1")
+    scale = browser.value(f"{APP}.map.view.scale")
+    browser.wheel(middle, top + 100, -300)
+    browser.until(f"{APP}.map.view.scale > {scale * 1.2}")
+    before = browser.value(f"{APP}.map.view.x")
+    browser.mouse((middle, top + 100), (middle + 80, top + 100))
+    browser.until(f"{APP}.map.view.x < {before}")
+    browser.key("0")
+    browser.until(f"!{APP}.map.moved")
+
+
+def test_controls(browser, tanks):
+    for change in (
+        "width.value = 0.5; {a}.width.dispatchEvent(new Event('input'))",
+        "kernelSelect.value = 'laplacian'; {a}.kernelSelect.dispatchEvent(new Event('change'))",
+        "scale.click()",
+        "modelSelect.value = 'monitor'; {a}.modelSelect.dispatchEvent(new Event('change'))",
+        "modelSelect.value = 'kpca'; {a}.modelSelect.dispatchEvent(new Event('change'))",
+    ):
+        waiting = refitted(browser)
+        next(waiting)
+        browser.value(f"{APP}.{change.format(a=APP)}")
+        list(waiting)
+    view = current(browser, tanks)
+    assert view.model.kernel_.__class__.__name__ == "Laplacian"
+    assert browser.value(f"{APP}.recipe.textContent").count("Laplacian(gamma=") == 1
+    waiting = refitted(browser)
+    next(waiting)
+    click(browser, f"{APP}.screeBox.firstChild")
+    list(waiting)
+    q = browser.value(f"{APP}.model.components")
+    assert q == current(browser, tanks).model.n_components != 10
+    assert browser.value(f"{APP}.model.shares") == current(browser, tanks).model.explained_variance_ratio_.tolist()
+    browser.until(f"!{APP}.lines.novelty.busy && !{APP}.lines.scree.busy")
+    click(browser, f"{APP}.flagButton")
+    flagged = browser.value(f"{APP}.selectedRows().length")
+    assert flagged == browser.value(f"{APP}.alarm.flagged[Number({APP}.limit.value)]") > 0
+    for by in ("none", "novelty", "column 0"):
+        browser.value(f"{APP}.colourBy.value = '{by}'; {APP}.recolour()")
+        browser.until(f"!{APP}.lines.colour.busy")
+    browser.key("Escape")
+
+
+def test_keyboard_alone(browser, tanks):
+    """From the address bar: Tab to the map, then arrows, Enter, the lasso, the way back, linear PCA."""
+    browser.value("document.activeElement.blur()")
+    for _ in range(80):
+        browser.key("Tab")
+        if browser.value(f"document.activeElement === {APP}.map.over"):
+            break
+    assert browser.value(f"document.activeElement === {APP}.map.over")
+    browser.key("ArrowRight")
+    first = browser.value(f"{APP}.focus")
+    browser.key("ArrowRight")
+    assert browser.value(f"{APP}.focus") != first >= 0
+    assert browser.value(f"{APP}.map.x[{APP}.focus] > {APP}.map.x[{first}]")
+    browser.key("Enter")
+    assert browser.value(f"{APP}.pins.length") == 1
+    browser.key("2")
+    for key in ("ArrowLeft", " ", *["ArrowRight"] * 20, " ", *["ArrowUp"] * 20, " ", "ArrowLeft", "Enter"):
+        browser.key(key)
+    assert browser.value(f"{APP}.selectedRows().length") > 0
+    browser.key("3")
+    browser.key("ArrowUp")
+    browser.until(f"{APP}.probe?.cells")
+    browser.key("l")
+    assert not browser.value(f"{APP}.straight.node.hidden")
+    browser.key("l")
+    browser.key("1")
+    browser.key("Escape")
+
+
+def test_touch(browser, tanks):
+    browser.key("0")
+    row = lonely(browser)
+    where = place(browser, row)
+    browser.touch([where])
+    browser.until(f"{APP}.pins.includes({row})")
+    scale = browser.value(f"{APP}.map.view.scale")
+    x, y = where[0], where[1]
+    browser.touch([(x - 20, y), (x - 40, y), (x - 80, y)], [(x + 20, y), (x + 40, y), (x + 80, y)])
+    browser.until(f"{APP}.map.view.scale > {scale * 1.5}")
+    browser.key("Escape")
+
+
+def test_pictures(browser, shown):
+    explorer, _ = shown(digits())
+    browser.until(f"{APP}.info.image")
+    browser.point(*place(browser, 0))
+    browser.until(f"{APP}.hovered >= 0 && {APP}.told.get({APP}.hovered)")
+    assert browser.value("document.querySelectorAll('figure canvas').length") >= 1
+    browser.key("i")
+    browser.until(f"{APP}.thumbnails?.length > 20")
+    assert current(browser, explorer).X.shape == (1797, 64)
+
+
+@pytest.mark.parametrize("layout", [{}, {"scheme": "dark"}, {"width": 390, "height": 844}])
+def test_hostile_names_stay_text_and_nothing_leaves_the_machine(browser, shown, layout):
+    explorer, events = shown(hostile(), **layout)
+    browser.point(*place(browser, 3))
+    browser.until(f"{APP}.told.size > 0")
+    browser.value(f"{APP}.colourBy.value = 'column 0'; {APP}.recolour()")
+    browser.until(f"!{APP}.lines.colour.busy")
+    assert complaints(browser.events) == []
+    assert all(address.startswith(explorer.guard.origin) for address in requests(browser.events))
+    assert browser.value("document.querySelectorAll('img, iframe, object, [onerror], [onload]').length") == 0
+    assert browser.value("document.title") == "mercer explore"
+    assert all(name in browser.value("document.body.textContent") for name in HOSTILE)
+    assert browser.overflow() <= 0
+    assert browser.value("location.search") == ""
+    assert events
+
+
+def test_accessible_names_and_contrast(browser, tanks, shown):
+    """Every control has a name; every text has a contrast of 4.5 to 1 against what is behind it."""
+    for scheme in ("light", "dark"):
+        shown(hostile(), scheme=scheme)
+        tree = browser.ask("Accessibility.getFullAXTree")["nodes"]
+        controls = {"button", "slider", "combobox", "checkbox", "application"}
+        named = [node for node in tree if node.get("role", {}).get("value") in controls and not node.get("ignored")]
+        assert len(named) > 15
+        assert all(node.get("name", {}).get("value") for node in named)
+        assert browser.value(CONTRAST) >= 4.5  # AA for text
+
+
+CONTRAST = """(() => {
+  const lum = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map(v => { v /= 255;
+    return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 }); return 0.2126 * r + 0.7152 * g + 0.0722 * b };
+  let least = 99;
+  for (const e of document.querySelectorAll('.mx *')) {
+    if (!e.offsetParent || e.disabled || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    const ground = (node) => node ? getComputedStyle(node).backgroundColor : 'rgb(255, 255, 255)';
+    let behind = e; while (behind && /, 0\\)$|transparent/.test(ground(behind))) behind = behind.parentElement;
+    const [a, b] = [lum(getComputedStyle(e).color), lum(ground(behind))];
+    least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+  }
+  return least })()"""
+
+
+def test_the_policy_forbids_eval_and_foreign_code(browser, tanks, shown):
+    shown(hostile())
+    probe = "try { eval('1'); 'ran' } catch (e) { e.name }"
+    found = browser.ask("Runtime.evaluate", expression=probe, returnByValue=True, allowUnsafeEvalBlockedByCSP=False)
+    assert found["result"]["value"] == "EvalError"
+    browser.value(
+        "const s = document.createElement('script'); s.textContent = 'document.title = 1'; document.body.append(s)"
+    )
+    assert browser.value("document.title") == "mercer explore"
+
+
+def test_a_foreign_page_gets_nothing(browser, tanks):
+    """A page of another origin, open in the same browser with our cookie: fetch, form, frame and script all fail."""
+    page = FOREIGN % {"target": tanks.guard.origin}
+
+    class Foreign(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Foreign)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    models = len(tanks.session.views)
+    browser.open(f"http://localhost:{server.server_port}/")
+    browser.until("window.done === 3")
+    assert json.loads(browser.value("JSON.stringify(window.found)")) == ["TypeError"] * 3
+    assert browser.value("document.querySelector('iframe').contentDocument") is None
+    assert len(tanks.session.views) == models
+    server.shutdown()
+    server.server_close()
+
+
+FOREIGN = """<!doctype html><title>evil</title><iframe src="%(target)s/"></iframe><script>
+window.found = []; window.done = 0;
+const tell = (word) => { window.found.push(word); window.done += 1 };
+(async () => {
+  const post = { method: "POST", credentials: "include", body: "{}" };
+  const headers = { "Content-Type": "application/json", "X-Mercer-Token": "a" };
+  await fetch("%(target)s/api/open", { ...post, headers })
+    .then(() => tell("read"), (e) => tell(e.name));
+  await fetch("%(target)s/api/open", { ...post, mode: "no-cors" }).then((r) => tell(r.type), (e) => tell(e.name));
+  await import("%(target)s/explorer.js").then(() => tell("ran"), (e) => tell(e.name));
+})();
+</script>"""
+
+
+def test_a_stopped_server_and_a_bad_file_are_told(browser, shown):
+    explorer, _ = shown(hostile())
+    browser.value(f"{APP}.openFile(new File(['a,b\\nx,y\\n'], 'bad.csv'))")
+    browser.until(f"!{APP}.error.hidden")
+    assert "This file cannot be opened" in browser.value(f"{APP}.errorText.textContent")
+    text = "a,b\\n" + "".join(f"{i},{i * i}\\n" for i in range(30))
+    browser.value(f"{APP}.openFile(new File(['{text}'], 'good.csv'))")
+    browser.until(f"{APP}.info.rows === 30 && {APP}.map.x.length === 30")
+    explorer.stop()
+    browser.until(f"{APP}.errorText.textContent.includes('server has stopped')")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(explorer.guard.host.rpartition(":")[2])), timeout=1)
