@@ -301,14 +301,14 @@ def test_kept_work_is_found_by_its_settings(tmp_path):
     made = output.Output(tmp_path, "name")
     calls = []
     for settings in ("a", "a", "b"):
-        made.kept("cell", settings, lambda s=settings: calls.append(s) or np.arange(3))
+        made.cached("cell", settings, lambda s=settings: calls.append(s) or np.arange(3))
     assert calls == ["a", "b"]
 
 
 def test_work_that_fails_leaves_nothing(tmp_path):
     made = output.Output(tmp_path, "name")
     with pytest.raises(ZeroDivisionError):
-        made.kept("cell", 1, lambda: 1 / 0)
+        made.cached("cell", 1, lambda: 1 / 0)
     assert not list(tmp_path.glob("kept/*"))
 
 

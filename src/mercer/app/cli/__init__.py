@@ -1,4 +1,4 @@
-"""The command line: ``mercer``. Commands import what they need when they run, so that help is instant."""
+"""The command ``mercer``. Subcommands import what they need when they run, so that ``--help`` is instant."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from .apply import denoise, inverse, predict, sample, score, transform
 from .compress import compress
 from .errors import BadInput, Commands
 from .explore import explore
+from .export import export
 from .fit import fit
 from .inspect import demo, info, plan, report, reproduce
 
 EPILOG = """\b
-From a table to an answer:
-  mercer fit data.csv -o model.mercer             fit; columns are scaled, and the scales kept
-  mercer info model.mercer                        what it is, and how much variance it holds
+Typical use:
+  mercer fit data.csv -o model.mercer             fit a model; columns are standardized
+  mercer info model.mercer                        describe it, with the explained variance
   mercer transform model.mercer data.csv          components of each row, as CSV
   mercer score model.mercer new.csv               how unusual each row is
-  mercer denoise model.mercer noisy.csv           the nearest rows that the model knows
+  mercer denoise model.mercer noisy.csv           rows without noise
 
 \b
-No data at hand:
-  mercer demo                                     the story, into mercer-demo/index.html
+Without data:
+  mercer demo                                     a demonstration: mercer-demo/index.html
 
 \b
 In Python:
@@ -40,12 +41,12 @@ In Python:
 @click.version_option(__version__, message="mercer %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Kernel principal components: curved directions where PCA finds straight ones.
+    """Kernel PCA: nonlinear principal component analysis.
 
-    Tables are CSV, TSV, Parquet, .npy or .npz; - stands for standard input or output. Results go to standard output or
-    -o, everything else to standard error. A command that ends with an error has written nothing.
+    Tables are CSV, TSV, Parquet, .npy or .npz; - is standard input or output. Results go to standard output or -o,
+    messages to standard error. A command that fails writes no output file.
 
-    Exit codes: 0 done, 2 bad input, 130 interrupted.
+    Exit codes: 0 success, 2 bad input, 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -60,6 +61,7 @@ for command in (
     predict,
     sample,
     compress,
+    export,
     explore,
     report,
     info,

@@ -138,7 +138,7 @@ def fit(
         raise click.UsageError("--model classifier needs a --target, and no other model takes one.")
     estimator = build(model, settings)
     from ...io import save
-    from .inspect import facts, summary
+    from ..describe import facts, summary
 
     if workers is not None or cluster is not None:
         from .clusters import fit_on_cluster

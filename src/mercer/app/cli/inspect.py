@@ -14,7 +14,6 @@ from .options import Number, Source, check_free, force_option, json_option, mode
 if TYPE_CHECKING:
     from ..demo import Table
 
-FITTED = ("n_components_", "total_variance_", "noise_variance_", "log_likelihood_", "n_iter_", "converged_")
 SHOWN_SHARES = 10  # that fit in one line
 
 
@@ -27,54 +26,13 @@ def _positive_integer(text: str) -> int:
 COUNT = Number(parse=_positive_integer, expected="a positive integer, such as 1000 or 1e6")
 
 
-def facts(model: Any) -> dict[str, Any]:
-    """Return the fitted attributes of a model that describe it, as values for JSON."""
-    found: dict[str, Any] = {"model": type(model).__name__, "parameters": _line(model)}
-    inner = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
-    inner = inner[-1] if hasattr(inner, "steps") else inner
-    kernel = getattr(model, "kernel_", getattr(inner, "kernel_", None))
-    if kernel is not None:
-        found["kernel"] = _line(kernel)
-    for name in FITTED:
-        if (value := getattr(inner, name, None)) is not None:
-            found[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
-    if hasattr(model, "classes_"):
-        found["classes"] = model.classes_.tolist()
-    if hasattr(model, "limits_"):
-        found["limits"] = {"t2": float(model.limits_.t2), "spe": float(model.limits_.spe)}
-    if hasattr(inner, "anchors_"):
-        found["anchors"] = int(inner.anchors_.shape[0])
-    if hasattr(inner, "explained_variance_ratio_"):
-        found["explained_variance_ratio"] = [float(share) for share in inner.explained_variance_ratio_]
-    if hasattr(inner, "solver_") and hasattr(inner.solver_, "residual"):
-        found["solver"] = {"name": _line(inner.solver_.solver), "residual": float(inner.solver_.residual)}
-    return found
-
-
-def _line(value: Any) -> str:
-    return " ".join(repr(value).split())
-
-
-def summary(model: Any) -> str:
-    """Return one line about a fitted model."""
-    found = facts(model)
-    parts = [found["model"], found.get("kernel", "")]
-    if "n_components" in found:
-        share, q = sum(found.get("explained_variance_ratio", [])), found["n_components"]
-        number = " and ".join(map(str, q)) if isinstance(q, list) else q
-        noun = "component" if q == 1 else "components"
-        parts.append(f"{number} {noun}" + (f" with {share:.1%} of the variance" if share else ""))
-    if "anchors" in found:
-        parts.append(f"{found['anchors']} anchors")
-    return ", ".join(part for part in parts if part)
-
-
 @click.command(epilog="\b\nExamples:\n  mercer info model.mercer\n  mercer info model.mercer --json | jq .kernel")
 @model_argument
 @json_option
 def info(model: str, json: bool) -> None:
     """Describe a model file."""
     from ...io import read
+    from ..describe import facts
 
     file = read(model)
     found = facts(file.model) | {"format": file.format, "bytes": file.size, "versions": file.versions}

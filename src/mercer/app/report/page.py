@@ -1,4 +1,4 @@
-"""One page from parts: text, tables, pictures and code, each shown as what it is and never as markup."""
+"""An HTML page from text, tables, figures and code. Everything but the figures is escaped."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?\s?\S{0,2}|nan|inf|–?")  # with a unit of two letters at most
+NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?\s?\S{0,2}|nan|inf|–?")  # with a unit of at most two letters
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under a head; numbers stand right, words left."""
+    """Rows of cells with a head; columns of numbers are aligned right, others left."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
 
     def kind(self, j: int) -> str:
-        """What the j-th column holds: ``"number"`` or ``"words"``."""
+        """Return the CSS class of column j: ``"number"`` or ``"words"``."""
         return "number" if all(NUMBER.fullmatch(row[j]) for row in self.rows) else "words"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as SVG, which mercer itself has drawn."""
+    """A figure drawn by mercer, as SVG."""
 
     svg: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: a heading, text, pictures side by side, tables, and the code that made them."""
+    """A section of the page: a heading, text, figures side by side, tables, code and notes."""
 
     title: str
     text: Sequence[str] = ()
@@ -47,13 +47,13 @@ class Section:
 
 
 def page(title: str, lead: Sequence[str], sections: Sequence[Section], mark: str) -> str:
-    """Return the page as one HTML text; whatever comes from data is escaped."""
+    """Return the page as HTML; everything that comes from data is escaped."""
     from jinja2 import Environment
     from markupsafe import Markup
 
     template = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["drawn"] = lambda figure: Markup(figure.svg)  # the only text that is markup
+    environment.filters["drawn"] = lambda figure: Markup(figure.svg)  # the only text that is not escaped
     return environment.from_string(template).render(
         title=title, lead=lead, sections=sections, mark=mark, versions=versions()
     )
@@ -61,7 +61,7 @@ def page(title: str, lead: Sequence[str], sections: Sequence[Section], mark: str
 
 @contextmanager
 def drawn(name: str) -> Iterator[list[Figure]]:
-    """Collect what is drawn inside the block as figures of a page."""
+    """Collect the plots drawn inside the block as figures of a page."""
     from ... import plots
 
     figures: list[Figure] = []
@@ -71,7 +71,7 @@ def drawn(name: str) -> Iterator[list[Figure]]:
 
 
 def write(path: Any, text: str) -> None:
-    """Write the text in one step, so that a reader sees the old page or the new one."""
+    """Write the file atomically: a reader sees the old page or the new one."""
     from ..._core.atomic import replacing
 
     with replacing(path) as file:
@@ -79,7 +79,7 @@ def write(path: Any, text: str) -> None:
 
 
 def versions() -> str:
-    """Say what computed the figures, since times and last digits depend on it."""
+    """Return the versions of the libraries and the machine, on which times and last digits depend."""
     import numpy as np
     import sklearn
 

@@ -1,7 +1,10 @@
-"""The papers' tables and figures, made again: each module has ``run(out, quick=False, …)``, which fills a folder."""
+"""Reproductions of tables and figures of the papers: each module has ``run(out, quick=False, …)``."""
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+
+from .output import Report, Row, silent
 
 MODULES = {
     "prml-12.17": "prml_12_17",
@@ -17,25 +20,26 @@ MODULES = {
 }
 
 
-def run(name, out, quick=False, report=lambda line: None):
-    """Make a figure or table of the papers again, into a folder.
+def run(name: str, out: str | Path, quick: bool = False, report: Report = silent) -> list[str]:
+    """Reproduce a figure or table of the papers.
 
     Parameters
     ----------
     name : str
-        One of ``MODULES``; or ``"all"``, which makes a page ``index.html`` of them, too.
+        A key of ``MODULES``, or ``"all"``, which also writes a page ``index.html`` with all of them.
     out : str or Path
-        The folder: it gets ``NAME.md``, a text with our figures beside the paper's; ``NAME.csv``, the numbers; pictures
-        ``NAME….png``; and in ``kept`` what was computed, so that a run that was interrupted goes on where it was.
+        The output folder. It receives ``NAME.md``, a text that compares our results with the paper's; ``NAME.csv``, the
+        numbers; figures ``NAME….png``; and the folder ``kept`` with intermediate results, from which an interrupted
+        run resumes.
     quick : bool, default=False
-        A smaller version, in less than a minute.
-    report : callable, default nothing
-        Called with a line of text after each step.
+        Whether to run a smaller version that takes less than a minute.
+    report : callable, default=None
+        Called with a line of text after each step; by default, nothing is reported.
 
     Returns
     -------
     made : list of str
-        The names that were made: without those whose data are not there where ``"all"`` were asked for.
+        The names that were reproduced. For ``"all"``, those whose data sets are missing are left out.
 
     Examples
     --------
@@ -45,30 +49,28 @@ def run(name, out, quick=False, report=lambda line: None):
     ['deplaen-3']
     """
     if name != "all":
-        _one(name)(out, quick=quick, report=report)
+        _runner(name)(out, quick=quick, report=report)
         return [name]
-    made = {}
-    for each in MODULES:
-        made[each] = _made(each, out, quick, report)
     from .index import write
 
-    write(Path(out), made)
-    return [each for each, missing in made.items() if not missing]
+    problems = {each: _attempt(each, out, quick, report) for each in MODULES}
+    write(Path(out), problems)
+    return [each for each, problem in problems.items() if not problem]
 
 
-def _one(name):
+def _runner(name: str) -> Callable[..., list[Row]]:
     if name not in MODULES:
-        raise ValueError(f"There is no reproduction {name!r}. Give 'all' or one of: {', '.join(MODULES)}.")
+        raise ValueError(f"There is no reproduction {name!r}. Pass 'all' or one of: {', '.join(MODULES)}.")
     return import_module(f"{__name__}.{MODULES[name]}").run
 
 
-def _made(name, out, quick, report):
-    """What is missing to make it; nothing where it was made."""
+def _attempt(name: str, out: str | Path, quick: bool, report: Report) -> str:
+    """Run one reproduction; return which data set is missing, or an empty string on success."""
     report(f"{name}:")
     try:
-        _one(name)(out, quick=quick, report=lambda line: report(f"{name}: {line}"))
+        _runner(name)(out, quick=quick, report=lambda line: report(f"{name}: {line}"))
     except FileNotFoundError as error:
-        if error.errno is not None:  # of the file system, not of the data sets
+        if error.errno is not None:  # a missing file or folder, not a missing data set
             raise
         report(str(error))
         return str(error)

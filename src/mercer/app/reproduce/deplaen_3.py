@@ -1,4 +1,4 @@
-"""De Plaen & Suykens' figure 3: reconstructions and samples of a toy, with more and more components."""
+"""De Plaen & Suykens' figure 3: reconstructions and samples of a toy data set with 1, 3 and 10 components."""
 
 import numpy as np
 from scipy.stats import kurtosis
@@ -7,55 +7,55 @@ from ... import plots
 from ...kernels import RBF
 from ...models.probabilistic import ProbabilisticKernelPCA
 from ...preimage import FixedPoint, Smoother
-from .output import Output, listed, table
+from .output import Figure, Output, Report, Row, listed, reproduction, table
 
 NAME = "deplaen-3"
 KERNEL = RBF.from_sigma(2.0)  # the paper's bandwidth
 ROWS, RADIUS, NOISE = 50, 5.0, 0.3
 COMPONENTS = (1, 3, 10)
-PAPER = {3: (0.5403, 0.0098)}  # explained variance and σ² as shares of the whole variance; the other panels are lost
+PAPER = {3: (0.5403, 0.0098)}  # explained variance and σ² as shares of the total; our copy lacks the other captions
 SAMPLES, QUICK_SAMPLES = 2000, 500
 SHOWN = 300  # of the samples
 SEED = 0
 COLOURS = {"samples": "#c3c9d3", "data": "#20242c", "kernel PCA": "#d8392b", "probabilistic": "#2f7ed8"}
+MEASURES = ("error, probabilistic", "error, kernel PCA", "between both", "spread of samples")
 
 ABOUT = """\
 Points (black), their reconstructions by probabilistic kernel PCA (blue) and by kernel PCA (red, the limit ρ → 0), and
 samples (grey), RBF of bandwidth 2, noise by maximum likelihood. The paper does not give its data; ours lie around a
-ring. Its caption, as we have it, says N = 20, but its own figures belong to N = 50: with q = 3 and 54.03 % explained,
+ring. Its caption, in our copy, says N = 20, but its numbers imply N = 50: with q = 3 and 54.03 % explained,
 σ² = (1 − 0.5403)/(N − q) is 0.98 % of the variance for N = 50 and 2.70 % for N = 20. So we draw 50 points."""
 WAYS = {"weighted mean of all points": Smoother(neighbours=ROWS), "fixed point": FixedPoint()}
 
 
-def run(out, quick=False, report=lambda line: None):
-    """Write ``deplaen-3.csv``, ``.png`` and ``.md`` into a folder; see :func:`mercer.app.reproduce.run`."""
-    output, n = Output(out, NAME, quick), QUICK_SAMPLES if quick else SAMPLES
+@reproduction(NAME, "De Plaen & Suykens, figure 3")
+def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
+    """Reconstruct and sample with both pre-image methods and each number of components."""
+    n = QUICK_SAMPLES if output.quick else SAMPLES
     X, rows, panels = ring(), [], {}
     for way in WAYS:
         for q in COMPONENTS:
-            panels[way, q] = sets = reconstructed(X, q, way, n)
-            rows.append({"components": q, "pre-image": way} | measured(X, q, sets))
+            panels[way, q] = sets = reconstruct(X, q, way, n)
+            rows.append({"components": q, "pre-image": way} | measure(X, q, sets))
             report(f"{q} components, {way}")
-    output.csv(rows)
     output.picture(draw(panels), "Data, reconstructions and samples with 1, 3 and 10 components")
-    output.text("De Plaen & Suykens, figure 3", *text(rows))
-    return rows
+    return rows, text(rows)
 
 
-def ring(seed=SEED):
-    """Points around a circle."""
+def ring(seed: int = SEED) -> np.ndarray:
+    """Draw points around a circle."""
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, ROWS)
     return RADIUS * np.column_stack([np.cos(angle), np.sin(angle)]) + NOISE * rng.standard_normal((ROWS, 2))
 
 
-def fitted(X, q, way, noise="mle"):
+def fit(X: np.ndarray, q: int, way: str, noise: float | str = "mle") -> ProbabilisticKernelPCA:
     return ProbabilisticKernelPCA(q, noise_variance=noise, kernel=KERNEL, preimage=WAYS[way], random_state=SEED).fit(X)
 
 
-def reconstructed(X, q, way, n):
-    """The sets of points of one panel."""
-    model, limit = fitted(X, q, way), fitted(X, q, way, 0.0)
+def reconstruct(X: np.ndarray, q: int, way: str, n: int) -> dict[str, np.ndarray]:
+    """Return the sets of points of one panel."""
+    model, limit = fit(X, q, way), fit(X, q, way, 0.0)
     return {
         "samples": model.sample(n)[0],
         "data": X,
@@ -64,40 +64,30 @@ def reconstructed(X, q, way, n):
     }
 
 
-def measured(X, q, sets):
-    """What the paper says of the panels, in numbers."""
-    model = fitted(X, q, next(iter(WAYS)))
-    away = {name: float(rms(sets[name] - X)) for name in ("probabilistic", "kernel PCA")}
+def measure(X: np.ndarray, q: int, sets: dict[str, np.ndarray]) -> Row:
+    """Return the quantities that the paper states about the panels."""
+    model = fit(X, q, next(iter(WAYS)))
+    explained, noise = PAPER.get(q, (None, None))
     return {
         "explained": float(model.explained_variance_ratio_.sum()),
         "noise share": float(model.noise_variance_ / model.total_variance_),
-        "paper, explained": PAPER.get(q, (None, None))[0],
-        "paper, noise share": PAPER.get(q, (None, None))[1],
-        "error, probabilistic": away["probabilistic"],
-        "error, kernel PCA": away["kernel PCA"],
-        "between both": float(rms(sets["probabilistic"] - sets["kernel PCA"])),
-        "spread of samples": float(rms(sets["samples"] - sets["samples"].mean(axis=0))),
+        "paper, explained": explained,
+        "paper, noise share": noise,
+        "error, probabilistic": rms(sets["probabilistic"] - X),
+        "error, kernel PCA": rms(sets["kernel PCA"] - X),
+        "between both": rms(sets["probabilistic"] - sets["kernel PCA"]),
+        "spread of samples": rms(sets["samples"] - sets["samples"].mean(axis=0)),
         "excess kurtosis of samples": float(kurtosis(sets["samples"]).mean()),
     }
 
 
-def numbers(rows, key):
-    return ", ".join(f"{row[key]:.2f}" for row in rows)
+def rms(differences: np.ndarray) -> float:
+    """Return the root mean squared norm of the rows."""
+    return float(np.sqrt(np.mean(np.sum(differences**2, axis=1))))
 
 
-def wider(rows):
-    """Whether the samples do what the paper says."""
-    rises = np.diff([row["spread of samples"] for row in rows]) > 0
-    return "wider throughout" if rises.all() else "not wider throughout"
-
-
-def rms(away):
-    """The root of the mean squared length."""
-    return np.sqrt(np.mean(np.sum(away**2, axis=1)))
-
-
-def draw(panels):
-    """Pre-images in rows, numbers of components in columns."""
+def draw(panels: dict) -> Figure:
+    """Draw pre-image methods in rows, numbers of components in columns."""
     figure, axes = plots.papers.board(len(WAYS), len(COMPONENTS), 2.5, 2.6)
     for ax, ((way, q), sets) in zip(axes.flat, panels.items(), strict=True):
         plots.papers.cloud(ax, sets | {"samples": sets["samples"][:SHOWN]}, COLOURS)
@@ -105,33 +95,40 @@ def draw(panels):
     return figure
 
 
-def text(rows):
-    """The captions' figures beside ours, and the text's claims."""
+def text(rows: list[Row]) -> tuple[str, ...]:
+    """Compare the captions and claims of the paper with our numbers."""
     head = ["q", "pre-image", "explained", "σ²", "error", "kernel PCA's", "between both", "spread of samples"]
     lines = [
         [r["components"], r["pre-image"], f"{r['explained']:.2%}", f"{r['noise share']:.2%}"]
-        + [
-            f"{r[key]:.2f}"
-            for key in ("error, probabilistic", "error, kernel PCA", "between both", "spread of samples")
-        ]
+        + [f"{r[key]:.2f}" for key in MEASURES]
         for r in rows
     ]
-    paper, rest = (rows[: len(COMPONENTS)], rows[len(COMPONENTS) :])
+    paper, rest = rows[: len(COMPONENTS)], rows[len(COMPONENTS) :]
     notes = (
         f"""The caption of the panel with q = 3: 54.03 % explained, σ² = 0.98 %. Ours: {paper[1]["explained"]:.2%} and
         {paper[1]["noise share"]:.2%}. The captions of the other panels are not in our copy; q = 1 and 10 are
         our choice.""",
-        f"""With more components the model becomes kernel PCA, as the paper says: the blue and the red points are
-        {numbers(paper, "between both")} apart.""",
-        f"""The paper says that samples spread wider with more components. With the mean of all points ours spread by
-        {numbers(paper, "spread of samples")}, with the fixed point by {numbers(rest, "spread of samples")}:
-        {wider(paper)} with the one, {wider(rest)} with the other.""",
-        f"""The paper calls its samples Gaussian, because its pre-image is linear. Ours are clipped at weights of 0 and
-        normalised, which keeps them among the points: their excess kurtosis is
-        {numbers(paper, "excess kurtosis of samples")} (a Gaussian's is 0, a uniform one's −1.2).""",
-        f"""The mean of all points pulls everything to the middle: {numbers(paper[-1:], "error, probabilistic")} off
-        with q = 10. Its weights are those of the uncentred kernel: the printed equation (19) with centred ones divides
-        by zero, since they sum to 0. A fixed point in feature space keeps the ring
-        ({numbers(rest[-1:], "error, probabilistic")} off), and its samples lie on it.""",
+        f"""With more components the model approaches kernel PCA, as the paper says: the distances between blue and red
+        points are {numbers(paper, "between both")}.""",
+        f"""The paper says that samples spread wider with more components. With the mean of all points the spreads are
+        {numbers(paper, "spread of samples")}, with the fixed point {numbers(rest, "spread of samples")}: the spread
+        {growth(paper)} in the first case and {growth(rest)} in the second.""",
+        f"""The paper calls its samples Gaussian, because its pre-image is linear. Ours have weights clipped at 0 and
+        normalised, so that samples stay among the points: their excess kurtosis is
+        {numbers(paper, "excess kurtosis of samples")} (0 for a Gaussian, −1.2 for a uniform distribution).""",
+        f"""The mean of all points shrinks everything towards the centre: the error is
+        {numbers(paper[-1:], "error, probabilistic")} with q = 10. Its weights are those of the uncentred kernel: the
+        printed equation (19) with centred weights divides by zero, since they sum to 0. A fixed point in feature space
+        preserves the ring (error {numbers(rest[-1:], "error, probabilistic")}), and its samples lie on it.""",
     )
     return ABOUT, table(head, lines), listed(*notes)
+
+
+def numbers(rows: list[Row], key: str) -> str:
+    return ", ".join(f"{row[key]:.2f}" for row in rows)
+
+
+def growth(rows: list[Row]) -> str:
+    """Describe whether the spread of samples grows with the number of components, as the paper says."""
+    grows = np.diff([row["spread of samples"] for row in rows]) > 0
+    return "grows throughout" if grows.all() else "does not grow throughout"

@@ -1,7 +1,8 @@
-"""One page of all reproductions, made of their texts."""
+"""One HTML page with the texts of all reproductions."""
 
 import html
 import re
+from pathlib import Path
 
 from ..._core.atomic import replacing
 
@@ -10,7 +11,7 @@ PAGE = """\
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>mercer: the papers, made again</title>
+<title>mercer: reproductions of the papers</title>
 <style>
 body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #222; }}
 img {{ max-width: 100%; }}
@@ -19,7 +20,7 @@ th, td {{ padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right
 th:first-child, td:first-child {{ text-align: left; }}
 section {{ border-top: 1px solid #ccc; margin-top: 2.5rem; }}
 </style>
-<h1>The papers, made again</h1>
+<h1>Reproductions of the papers</h1>
 <ul>
 {contents}
 </ul>
@@ -28,13 +29,13 @@ section {{ border-top: 1px solid #ccc; margin-top: 2.5rem; }}
 """
 
 
-def write(folder, made):
-    """Write ``index.html``; ``made`` has for each name what is missing, or nothing."""
+def write(folder: Path, problems: dict[str, str]) -> None:
+    """Write ``index.html``; ``problems`` maps each name to why it could not be reproduced, or to an empty string."""
     sections, contents = [], []
-    for name, missing in made.items():
-        text = f"# {name}\n\n{missing}" if missing else (folder / f"{name}.md").read_text(encoding="utf-8")
+    for name, problem in problems.items():
+        text = f"# {name}\n\n{problem}" if problem else (folder / f"{name}.md").read_text(encoding="utf-8")
         title = html.escape(text.partition("\n")[0].removeprefix("# "))
-        numbers = "" if missing else f'<p><a href="{name}.csv">The numbers</a></p>'
+        numbers = "" if problem else f'<p><a href="{name}.csv">Numbers as CSV</a></p>'
         contents.append(f'<li><a href="#{name}">{title}</a></li>')
         sections.append(f'<section id="{name}">\n{as_html(text)}\n{numbers}\n</section>')
     page = PAGE.format(contents="\n".join(contents), sections="\n".join(sections))
@@ -42,12 +43,12 @@ def write(folder, made):
         file.write(page.encode())
 
 
-def as_html(text):
-    """The Markdown that reproductions are written in, as HTML: titles, paragraphs, lists, tables, pictures."""
+def as_html(text: str) -> str:
+    """Convert the Markdown of the reproductions to HTML: titles, paragraphs, lists, tables, images."""
     return "\n".join(_block(block) for block in re.split(r"\n{2,}", text.strip()))
 
 
-def _block(block):
+def _block(block: str) -> str:
     lines = block.split("\n")
     if block.startswith("# "):
         return f"<h2>{_inline(block[2:])}</h2>"
@@ -58,7 +59,7 @@ def _block(block):
     return f"<p>{_inline(block)}</p>"
 
 
-def _table(lines):
+def _table(lines: list[str]) -> str:
     head, _, *rows = [
         [_inline(cell.strip()) for cell in line.removeprefix("|").removesuffix("|").split("|")] for line in lines
     ]
@@ -67,7 +68,7 @@ def _table(lines):
     return f"<table>\n<tr>{cells}</tr>\n{body}</table>"
 
 
-def _inline(text):
+def _inline(text: str) -> str:
     text = html.escape(text, quote=False)
     text = re.sub(r"!\[(.*?)\]\((.*?)\)", r'<img src="\2" alt="\1">', text)
     text = re.sub(r"`(.+?)`", r"<code>\1</code>", text)

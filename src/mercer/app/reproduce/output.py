@@ -1,15 +1,17 @@
-"""What a reproduction leaves in its folder: numbers as CSV, pictures, a text beside the original, and work done so far.
+"""Output files of a reproduction: numbers as CSV, figures, a text that compares with the paper, intermediate results.
 
-Files appear whole or not at all. Numbers depend on the seeds alone; only the last line of a text tells of the day.
+Files are written completely or not at all. The numbers depend only on the seeds; the last line of a text has the date.
 """
 
 import csv
 import hashlib
 import io
 import platform
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import scipy
@@ -18,91 +20,127 @@ import sklearn
 from ... import __version__
 from ..._core.atomic import replacing
 
-WORK = "kept"  # the folder of what was computed before
+CACHE = "kept"  # subfolder of intermediate results
+KEY_DIGITS = 12  # of a digest: enough to distinguish settings
+
+Row = dict[str, Any]  # a line of a CSV file
+Figure = Any  # of matplotlib
+Report = Callable[[str], None]
+
+
+def silent(line: str) -> None:
+    """Ignore a progress message."""
 
 
 class Output:
-    """The files of one reproduction: ``NAME.csv``, ``NAME.md``, and pictures ``NAME….png``.
+    """The files of one reproduction: ``NAME.csv``, ``NAME.md``, figures ``NAME….png``, and cached results.
 
-    Parameters
-    ----------
-    out : str or Path
-        The folder, which is made when there is something to write.
-    name : str
-        What the files are called.
-    quick : bool
-        Whether this is the small version: the text says so.
+    ``quick`` marks the small version, which the text mentions. The folder is created with the first file.
     """
 
-    def __init__(self, out, name, quick=False):
+    def __init__(self, out: str | Path, name: str, quick: bool = False):
         self.folder, self.name, self.quick = Path(out), name, quick
-        self.started, self.spent, self.pictures = perf_counter(), 0.0, []
+        self.started, self.spent = perf_counter(), 0.0
+        self.pictures: list[str] = []
 
-    def kept(self, key, settings, compute):
-        """The array of this key and these settings: read where an earlier run left it, else computed and left."""
-        digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]  # enough to tell settings apart
-        path = self.folder / WORK / f"{self.name}-{key}-{digest}.npz"
+    def cached(self, key: str, settings: object, compute: Callable[[], Any]) -> np.ndarray:
+        """Return the array that an earlier run stored for this key and these settings, or compute and store it."""
+        digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:KEY_DIGITS]
+        path = self.folder / CACHE / f"{self.name}-{key}-{digest}.npz"
         if path.is_file():
-            with np.load(path, allow_pickle=False) as kept:
-                self.spent += float(kept["seconds"])
-                return kept["array"]
-        begun = perf_counter()
+            with np.load(path, allow_pickle=False) as stored:
+                self.spent += float(stored["seconds"])
+                return stored["array"]
+        started = perf_counter()
         array = np.asarray(compute())
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
-            np.savez(file, array=array, seconds=perf_counter() - begun)
+            np.savez(file, array=array, seconds=perf_counter() - started)
         return array
 
-    def csv(self, rows, suffix=""):
-        """Write rows, which are dictionaries with the same keys."""
+    def csv(self, rows: Sequence[Row], suffix: str = "") -> None:
+        """Write rows that have the same keys."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, list(rows[0]))
         writer.writeheader()
         writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
         self._write(f"{self.name}{suffix}.csv", text.getvalue().encode())
 
-    def picture(self, figure, caption, suffix=""):
+    def picture(self, figure: Figure, caption: str, suffix: str = "") -> None:
         """Write a figure, which the text will show with its caption."""
         from ... import plots
 
-        whole = io.BytesIO()
-        plots.papers.save(figure, whole)
-        self._write(f"{self.name}{suffix}.png", whole.getvalue())
+        image = io.BytesIO()
+        plots.papers.save(figure, image)
+        self._write(f"{self.name}{suffix}.png", image.getvalue())
         self.pictures += [f"![{caption}]({self.name}{suffix}.png)", f"*{caption}*"]
 
-    def text(self, title, *blocks):
-        """Write the text: a title, the pictures, blocks of Markdown, and how it was made."""
-        every = [f"# {title}", *self.pictures, *blocks, self._made()]
+    def text(self, title: str, *blocks: str) -> None:
+        """Write the text: a title, the figures, blocks of Markdown, and how it was computed."""
+        every = [f"# {title}", *self.pictures, *blocks, self._provenance()]
         self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in every if block).encode() + b"\n")
 
-    def _made(self):
+    def _provenance(self) -> str:
         command = f"mercer reproduce {self.name}" + (" --quick" if self.quick else "")
-        seconds = perf_counter() - self.started + self.spent  # those of earlier runs too
+        seconds = perf_counter() - self.started + self.spent  # including earlier runs
         versions = ", ".join(f"{p.__name__} {p.__version__}" for p in (np, scipy, sklearn))
         return (
             f"*{date.today()}: `{command}`, {seconds:.0f} s, mercer {__version__}, Python {platform.python_version()}, "
             f"{versions}; all seeds fixed.*"
         )
 
-    def _write(self, name, data):
+    def _write(self, name: str, data: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.folder / name) as file:
             file.write(data)
 
 
-def _cell(value):
-    """A number as a text that reads back to it; what is left out is empty."""
+def reproduction(name: str, title: str) -> Callable[[Callable], Callable[..., list[Row]]]:
+    """Turn ``compute(output, report)``, which returns rows and blocks of text, into ``run(out, quick, report)``.
+
+    ``run`` writes the rows as ``NAME.csv`` and the text as ``NAME.md``, and returns the rows; ``compute`` itself saves
+    the figures. See :func:`mercer.app.reproduce.run`.
+    """
+
+    def decorate(compute: Callable[[Output, Report], tuple[list[Row], Iterable[str]]]) -> Callable[..., list[Row]]:
+        def run(out: str | Path, quick: bool = False, report: Report = silent) -> list[Row]:
+            output = Output(out, name, quick)
+            rows, blocks = compute(output, report)
+            output.csv(rows)
+            output.text(title, *blocks)
+            return rows
+
+        return run
+
+    return decorate
+
+
+def component_maps(
+    model: Any, X: np.ndarray, shape: tuple[int, int], size: tuple[float, float], label: str = ""
+) -> Figure:
+    """Draw components as functions of the plane, titled by their eigenvalues."""
+    from ... import plots
+
+    figure, panels = plots.papers.board(*shape, *size)
+    for j, ax in enumerate(panels.flat):
+        plots.contours(model, X, j, ax=ax)
+        ax.set_title(f"{label}{model.eigenvalues_[j]:.2f}")
+    return figure
+
+
+def _cell(value: Any) -> Any:
+    """Return a number as text that reads back exactly; None becomes an empty cell."""
     if value is None:
         return ""
     return repr(float(value)) if isinstance(value, (float, np.floating)) else value
 
 
-def table(head, rows):
-    """A table in Markdown."""
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
-def listed(*lines):
-    """A list in Markdown."""
+def listed(*lines: str) -> str:
+    """Return a Markdown list."""
     return "\n".join(f"* {' '.join(line.split())}" for line in lines)

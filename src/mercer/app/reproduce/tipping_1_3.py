@@ -1,6 +1,7 @@
 """Tipping's figures 1 to 3: nine components of three clusters, from all kernels and from nine of them."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -10,7 +11,7 @@ from ...datasets import three_clusters
 from ...kernels import RBF
 from ...models.kernel_pca import KernelPCA
 from ...models.sparse import SparseKernelPCA
-from .output import Output, listed, table
+from .output import Output, Report, Row, component_maps, listed, reproduction, table
 
 NAME = "tipping-1-3"
 KERNEL = RBF.from_radius(0.25)  # exp(−‖x − x′‖²/r²), r = 0.25
@@ -24,49 +25,50 @@ SPAN = "in the span of the full ones so far"
 
 ABOUT = """\
 Three clusters of thirty points with a standard deviation of 0.1, exp(−‖x − x′‖²/0.25²), not centred in feature space.
-The paper does not give its data; ours are drawn (`mercer.datasets.three_clusters`). Figure 1 has the first nine
-components on all 90 kernels, figure 2 those of the sparse model, figure 3 its nine representing vectors and the
+The paper does not give its data; ours are generated (`mercer.datasets.three_clusters`). Figure 1 shows the first nine
+components from all 90 kernels, figure 2 those of the sparse model, figure 3 its nine representing vectors and the
 contours of its reconstruction error."""
 
 
-def run(out, quick=False, report=lambda line: None):
-    """Write ``tipping-1-3.csv``, three pictures and ``.md`` into a folder; see :func:`mercer.app.reproduce.run`."""
-    output, n = Output(out, NAME, quick), QUICK_DRAWS if quick else DRAWS
-    X = three_clusters(SEED)
+@reproduction(NAME, "Tipping, figures 1 to 3")
+def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
+    """Fit the full and the sparse model, and the sparse model at the paper's noise to many draws."""
+    n, X = QUICK_DRAWS if output.quick else DRAWS, three_clusters(SEED)
     full = KernelPCA(ANCHORS, kernel=KERNEL, center=False, solver="exact").fit(X)
     sparse = SparseKernelPCA(n_anchors=ANCHORS, kernel=KERNEL).fit(X)
     report(f"{ANCHORS} representing vectors at σ = {np.sqrt(sparse.noise_variance_):.3f}")
-    models = [most_likely(three_clusters(seed)) for seed in range(n)]
+    models = [fit_at_paper_noise(three_clusters(seed)) for seed in range(n)]
     report(f"the paper's noise on {n} draws")
-    rows = compared(full, sparse, X)
-    output.csv(rows)
-    output.csv([drawn(seed, model) for seed, model in enumerate(models)], "-draws")
-    output.picture(components(full, X), "Figure 1: nine components on all kernels", "-1")
-    output.picture(components(sparse, X), "Figure 2: nine components on nine kernels", "-2")
-    output.picture(error(sparse, X), "Figure 3: nine representing vectors, and the reconstruction error", "-3")
-    output.text("Tipping, figures 1 to 3", *text(rows, full, sparse, X, models))
-    return rows
+    output.csv(
+        [
+            {"seed": seed, "representing vectors": len(model.support_), "violation": float(model.kkt_)}
+            for seed, model in enumerate(models)
+        ],
+        "-draws",
+    )
+    output.picture(component_maps(full, X, (3, 3), (2.1, 1.8)), "Figure 1: nine components from all kernels", "-1")
+    output.picture(component_maps(sparse, X, (3, 3), (2.1, 1.8)), "Figure 2: nine components from nine kernels", "-2")
+    figure, panels = plots.papers.board(1, 1, 4.2, 3.6)
+    plots.novelty(sparse, X, ax=panels[0, 0])
+    output.picture(figure, "Figure 3: nine representing vectors, and the reconstruction error", "-3")
+    rows = compare(full, sparse, X)
+    return rows, text(rows, full, sparse, X, models)
 
 
-def most_likely(X, **parameters):
-    """The sparse model at the paper's noise."""
-    return SparseKernelPCA(noise_variance=SIGMA**2, kernel=KERNEL, **parameters).fit(X)
+def fit_at_paper_noise(X: np.ndarray, solver: str = "newton", max_iter: int = 1000) -> SparseKernelPCA:
+    """Fit the sparse model with the paper's noise variance."""
+    return SparseKernelPCA(noise_variance=SIGMA**2, kernel=KERNEL, solver=solver, max_iter=max_iter).fit(X)
 
 
-def drawn(seed, model):
-    """What one draw of the data gave."""
-    return {"seed": seed, "representing vectors": len(model.support_), "violation": float(model.kkt_)}
-
-
-def stopped_early(X):
-    """How many weights the paper's own update (eq. 14) still has after some iterations, where it has not converged."""
+def count_without_convergence(X: np.ndarray) -> int:
+    """Return the number of vectors that the paper's update (eq. 14) has after ``EARLY`` iterations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return len(most_likely(X, solver="fast", max_iter=EARLY).support_)
+        return len(fit_at_paper_noise(X, "fast", EARLY).support_)
 
 
-def compared(full, sparse, X):
-    """Eigenvalues and shares of both, and how far the sparse axes leave the span of the full ones."""
+def compare(full: KernelPCA, sparse: SparseKernelPCA, X: np.ndarray) -> list[Row]:
+    """Return eigenvalues and variance shares of both, and the part of sparse axes in the span of the full ones."""
     Y, S = full.transform(X), sparse.transform(X)
     within = [
         np.linalg.norm(Y[:, : j + 1] @ np.linalg.lstsq(Y[:, : j + 1], s, rcond=None)[0]) for j, s in enumerate(S.T)
@@ -85,50 +87,35 @@ def compared(full, sparse, X):
     ]
 
 
-def components(model, X):
-    """Nine components as functions of the plane."""
-    figure, panels = plots.papers.board(3, 3, 2.1, 1.8)
-    for j, ax in enumerate(panels.flat):
-        plots.contours(model, X, j, ax=ax)
-        ax.set_title(f"{model.eigenvalues_[j]:.2f}")
-    return figure
-
-
-def error(model, X):
-    """The data, the representing vectors, and contours of the reconstruction error."""
-    figure, panels = plots.papers.board(1, 1, 4.2, 3.6)
-    plots.novelty(model, X, ax=panels[0, 0])
-    return figure
-
-
-def text(rows, full, sparse, X, models):
-    """Both sets of components side by side, and what the noise leaves."""
+def text(rows: list[Row], full: Any, sparse: Any, X: np.ndarray, models: list) -> tuple[str, ...]:
+    """Compare both sets of components, and the number of vectors with the paper's."""
     held = {name: 1 - np.mean(model.reconstruction_error(X)) for name, model in (("full", full), ("sparse", sparse))}
     clusters = np.repeat(np.arange(3), len(X) // 3)
     picked = [len(set(clusters[np.abs(model.transform(X)[:, :3]).argmax(axis=0)])) for model in (full, sparse)]
-    counts, early = [len(model.support_) for model in models], stopped_early(X)
+    counts, early = [len(model.support_) for model in models], count_without_convergence(X)
     head = ["component", "eigenvalue: full", "sparse", "share: full", "sparse", "correlation", "in the full span"]
     lines = [
         [r["component"], f"{r['eigenvalue, full']:.2f}", f"{r['eigenvalue, sparse']:.2f}"]
         + [f"{r['share, full']:.1%}", f"{r['share, sparse']:.1%}", f"{r['correlation']:.3f}", f"{r[SPAN]:.3f}"]
         for r in rows
     ]
-    spread = ", ".join(f"{k}: {t}" for k, t in zip(*np.unique(counts, return_counts=True), strict=True))
+    frequencies = ", ".join(f"{k}: {t}" for k, t in zip(*np.unique(counts, return_counts=True), strict=True))
     notes = (
-        f"""The first three components have their largest values in {picked[0]} different clusters; the sparse ones in
-        {picked[1]}: they pick out the clusters, as the paper says.""",
-        f"""Nine components hold {held["full"]:.1%} of the squared length of the 90 feature vectors; the nine of the
-        sparse model, on a tenth of the kernels, {held["sparse"]:.1%}.""",
-        f"""The paper takes σ = {SIGMA}, chosen to leave nine kernels of its data. Ours keep nine at
-        σ = {np.sqrt(sparse.noise_variance_):.3f}; that is what is drawn.""",
-        f"""At σ = {SIGMA} the most likely model has {counts[SEED]} representing vectors on the data shown, and over
-        {len(counts)} draws between {min(counts)} and {max(counts)}, {np.mean(counts):.1f} on average
-        ({spread}). Nine is inside, not typical. Every one of
-        these models is at a maximum of the likelihood, whose conditions hold to {max(m.kkt_ for m in models):.0e}.""",
-        f"""The paper's update (its equation 14) still has {early} vectors on these data after {EARLY} iterations: how
-        many there are means little unless it has converged.""",
+        f"""The first three components have their largest values in {picked[0]} different clusters, those of the sparse
+        model in {picked[1]}: they identify the clusters, as the paper says.""",
+        f"""Nine components contain {held["full"]:.1%} of the squared norm of the 90 feature vectors; the nine of the
+        sparse model, with a tenth of the kernels, {held["sparse"]:.1%}.""",
+        f"""The paper uses σ = {SIGMA}, chosen so that nine kernels remain on its data. On ours nine remain at
+        σ = {np.sqrt(sparse.noise_variance_):.3f}, which the figures show.""",
+        f"""At σ = {SIGMA} the maximum-likelihood model has {counts[SEED]} representing vectors on the data shown, and
+        between {min(counts)} and {max(counts)} over {len(counts)} draws, {np.mean(counts):.1f} on average
+        ({frequencies}). Nine is possible but not typical. Each of these models is at a maximum of the likelihood: the
+        optimality conditions hold to {max(m.kkt_ for m in models):.0e}.""",
+        f"""The paper's update (its equation 14) still has {early} vectors on these data after {EARLY} iterations: the
+        number of vectors means little before convergence.""",
         f"""Signs are arbitrary, and so are axes of nearly equal eigenvalues. The last column is the part of a sparse
-        component that the full ones up to its number can express: above {SAME} for {sum(r[SPAN] > SAME for r in rows)}
-        of the nine. Nine kernels span just nine axes, and the last of them go where a kernel is left.""",
+        component that lies in the span of the full components up to the same index: above {SAME} for
+        {sum(r[SPAN] > SAME for r in rows)} of the nine. Nine kernels span only nine axes, so the last ones are not free
+        to follow the full components.""",
     )
     return ABOUT, table(head, lines), listed(*notes)

@@ -1,5 +1,7 @@
 """Tipping's figure 4: reconstruction and classification of the Pima diabetes data from all kernels and from a fifth."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -9,65 +11,60 @@ from ...datasets import load
 from ...kernels import RBF
 from ...models.kernel_pca import KernelPCA
 from ...models.sparse import SparseKernelPCA
-from .output import Output, listed, table
+from .output import Figure, Output, Report, Row, listed, reproduction, table
 
 NAME = "tipping-4"
 KERNEL = RBF.from_radius(10)  # "a Gaussian kernel of width 10", as the paper writes widths: exp(−‖x − x′‖²/r²)
 ANCHORS = 40
 SIZES = tuple(range(1, 26))
 SHOWN = (1, 2, 5, 10, 15, 20, 25)
-COST = 1.0  # C of the linear machines, on components as they are
+COST = 1.0  # C of the linear SVMs, on components that are not scaled
 
 ABOUT = """\
 The 200 training and 332 test rows of the Pima diabetes data, standardised by the training rows, exp(−‖x − x′‖²/10²),
-not centred in feature space. Kernel PCA stands on all 200 rows, the sparse one on 40. Left: the root of the mean
-squared reconstruction error of the training rows in feature space. Right: errors on the test rows of a linear support
-vector machine (C = 1) on the first components. The paper says neither how it scaled the data nor C."""
+not centred in feature space. Kernel PCA uses all 200 rows as anchors, the sparse model 40. Left: root mean squared
+reconstruction error of the training rows in feature space. Right: errors on the test rows of a linear support vector
+machine (C = 1) on the first components. The paper states neither how it scaled the data nor C."""
 
 
-def run(out, quick=False, report=lambda line: None):
-    """Write ``tipping-4.csv``, ``.png`` and ``.md`` into a folder; see :func:`mercer.app.reproduce.run`."""
-    output = Output(out, NAME, quick)
+@reproduction(NAME, "Tipping, figure 4")
+def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
+    """Fit the full and the sparse model, and classifiers on 1 to 25 of their components."""
     train, y, test, y_test = diabetes()
     full = KernelPCA(SIZES[-1], kernel=KERNEL, center=False, solver="exact").fit(train)
     sparse = SparseKernelPCA(n_anchors=ANCHORS, kernel=KERNEL).fit(train)
     report(f"{len(sparse.support_)} of {len(train)} kernels at ρ = {sparse.noise_variance_:.3g}")
     models = {"all kernels": full, f"{len(sparse.support_)} kernels": sparse}
-    error = {name: [rms(model, q, train) for q in SIZES] for name, model in models.items()}
-    wrong = {name: mistakes(model, train, y, test, y_test) for name, model in models.items()}
-    rows = [
+    error = {
+        name: [np.sqrt(np.mean(model.subspace_[:q].split(train)[1])) for q in SIZES] for name, model in models.items()
+    }
+    wrong = {name: count_errors(model, train, y, test, y_test) for name, model in models.items()}
+    rows: list[Row] = [
         {"components": q}
         | {f"RMS error, {name}": float(values[i]) for name, values in error.items()}
         | {f"test errors, {name}": int(values[i]) for name, values in wrong.items()}
         for i, q in enumerate(SIZES)
     ]
-    output.csv(rows)
     output.picture(draw(error, wrong), "Reconstruction error and test errors over the number of components")
-    output.text("Tipping, figure 4", *text(error, wrong, sparse, len(y_test)))
-    return rows
+    return rows, text(error, wrong, sparse, len(y_test))
 
 
-def diabetes():
-    """Standardised rows and classes, to train and to test."""
+def diabetes() -> tuple[np.ndarray, ...]:
+    """Return standardised training rows, their classes, test rows, and their classes."""
     data = load("pima")
     scaler = StandardScaler().fit(data["X_train"])
     return scaler.transform(data["X_train"]), data["y_train"], scaler.transform(data["X_test"]), data["y_test"]
 
 
-def rms(model, q, X):
-    """√ mean r² with the first q components."""
-    return np.sqrt(np.mean(model.subspace_[:q].split(X)[1]))
-
-
-def mistakes(model, train, y, test, y_test):
-    """Errors of a linear machine on the test rows, for each number of components."""
+def count_errors(model: Any, train: np.ndarray, y: np.ndarray, test: np.ndarray, y_test: np.ndarray) -> np.ndarray:
+    """Return the test errors of a linear SVM for each number of components."""
     A, B = model.transform(train), model.transform(test)
     machines = (SVC(C=COST, kernel="linear").fit(A[:, :q], y) for q in SIZES)
     return np.array([np.sum(m.predict(B[:, :q]) != y_test) for q, m in zip(SIZES, machines, strict=True)])
 
 
-def draw(error, wrong):
-    """Both panels of the figure."""
+def draw(error: dict[str, list[float]], wrong: dict[str, np.ndarray]) -> Figure:
+    """Draw both panels of the figure."""
     figure, ((left, right),) = plots.papers.board(1, 2, 3.4, 2.8)
     plots.papers.curves(left, SIZES, error)
     plots.papers.curves(right, SIZES, wrong)
@@ -76,8 +73,8 @@ def draw(error, wrong):
     return figure
 
 
-def text(error, wrong, sparse, n_test):
-    """The figures of both panels, and the paper's claims beside them."""
+def text(error: dict, wrong: dict, sparse: SparseKernelPCA, n_test: int) -> tuple[str, ...]:
+    """Tabulate both panels and compare them with the paper's claims."""
     (full, few), (all_wrong, few_wrong) = error.values(), wrong.values()
     head = ["components", *(f"RMS: {name}" for name in error), "ratio", *(f"errors: {name}" for name in wrong)]
     at = [SIZES.index(q) for q in SHOWN]
@@ -88,18 +85,18 @@ def text(error, wrong, sparse, n_test):
     notes = (
         f"""The paper expects a small loss of accuracy: the sparse error is {few[ten] / full[ten]:.2f} times the full
         one with 10 components, and {few[last] / full[last]:.2f} times with 25.""",
-        f"""The paper finds the sparse components marginally better for classification. Over 1 to 25 components they
-        make {few_wrong.mean():.1f} errors on {n_test} test rows on average, and those on all kernels
+        f"""The paper finds the sparse components marginally better for classification. Averaged over 1 to 25
+        components, they give {few_wrong.mean():.1f} errors on {n_test} test rows, and components from all kernels
         {all_wrong.mean():.1f}: {verdict(few_wrong.mean() - all_wrong.mean())}.""",
-        f"""σ² is searched for so that {ANCHORS} kernels are left: ρ = {sparse.noise_variance_:.3g}, with all conditions
-        of a maximum held to {sparse.kkt_:.0e}.""",
-        "The text of the paper gives no single figures of this experiment to compare with.",
+        f"""σ² is chosen so that {ANCHORS} kernels remain: ρ = {sparse.noise_variance_:.3g}; the optimality conditions
+        hold to {sparse.kkt_:.0e}.""",
+        "The text of the paper gives no numbers for this experiment to compare with.",
     )
     return ABOUT, table(head, lines), listed(*notes)
 
 
-def verdict(difference):
-    """The difference in words."""
+def verdict(difference: float) -> str:
+    """Describe a difference in the mean number of errors."""
     if abs(difference) < 1:
-        return "the same but for chance"
+        return "no difference beyond chance"
     return "better" if difference < 0 else "worse"

@@ -1,7 +1,9 @@
 """The slides' figure of denoised USPS digits: two kinds of noise, linear and kernel PCA, 1 to 256 components."""
 
+from collections.abc import Callable
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -11,71 +13,67 @@ from ...datasets import load
 from ...kernels import RBF
 from ...models.kernel_pca import KernelPCA
 from ...preimage import Compensated, Distances, FixedPoint, Smoother
-from .output import Output, listed, table
+from .output import Figure, Output, Report, Row, listed, reproduction, table
 
 NAME = "usps-denoise"
 COMPONENTS = (1, 4, 16, 64, 256)
-KERNEL = RBF(1 / 128)  # half the number of pixels: the literature's, for pixels in [−1, 1]
+KERNEL = RBF(1 / 128)  # 2 / number of pixels, usual in the literature for pixels in [−1, 1]
 A_CLASS, TEST, DRAWS = 300, 100, 5
 QUICK_A_CLASS, QUICK_TEST, QUICK_DRAWS = 150, 20, 2
 RANGE = 2.0  # of the pixels
 SEED = 0
 LINEAR, SHOWN, ALSO_SHOWN = "linear PCA", "kernel PCA, fixed point", "kernel PCA, mean of ten"
 COMPENSATED = "compensated"
+Denoise = Callable[[np.ndarray], np.ndarray]
 
 ABOUT = """\
 USPS digits, pixels in [−1, 1]: first row the originals, second row with noise (left: Gaussian with a standard deviation
 of 0.5; right: speckle, where 40 % of the pixels are black or white), then their reconstructions by linear PCA and by
 kernel PCA (exp(−d²/128), fixed point) from 1, 4, 16, 64 and 256 components. The last three rows are not on the slides:
-kernel PCA whose pre-images are means of the ten training digits of largest weight. Models are fitted to clean training
-digits of each class, and the digits to be cleaned are test digits, which they have not seen. The slides give neither
-the number of digits, nor the strength of the noise, nor the kernel, and no figures. PSNR is 10 log₁₀(2²/mean squared
-error), in the mean over images (the CSV has that of the error over all images, too)."""
+kernel PCA with pre-images that are weighted means of the ten training digits of largest weight. Models are fitted to
+clean training digits of all classes; the noisy digits are test digits. The slides give neither the number of digits,
+nor the noise level, nor the kernel, and no numbers. PSNR is 10 log₁₀(2²/mean squared error), averaged over images (the
+CSV also has the PSNR of the mean squared error over all images)."""
 
 
-def gaussian(X, rng):
-    """Normal noise."""
+def gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Add normal noise."""
     return X + 0.5 * rng.standard_normal(X.shape)
 
 
-def speckle(X, rng):
-    """Two pixels in five are black or white."""
+def speckle(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Set 40 % of the pixels to black or white."""
     return np.where(rng.random(X.shape) < 0.4, rng.choice([-1.0, 1.0], X.shape), X)
 
 
 NOISES = {"Gaussian": gaussian, "speckle": speckle}
-METHODS = {
-    "fixed point": FixedPoint(),
-    "distances": Distances(),
-    "mean of ten": Smoother(),
-}
+METHODS = {"fixed point": FixedPoint(), "distances": Distances(), "mean of ten": Smoother()}
 
 
-def run(out, quick=False, report=lambda line: None):
-    """Write ``usps-denoise.csv``, ``.png`` and ``.md`` into a folder; see :func:`mercer.app.reproduce.run`."""
-    output = Output(out, NAME, quick)
-    sizes = (QUICK_A_CLASS, QUICK_TEST, QUICK_DRAWS) if quick else (A_CLASS, TEST, DRAWS)
+@reproduction(NAME, "The slides' denoised USPS digits")
+def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
+    """Denoise with each method and number of components; finished cells are cached."""
+    sizes = (QUICK_A_CLASS, QUICK_TEST, QUICK_DRAWS) if output.quick else (A_CLASS, TEST, DRAWS)
     train, clean, shown = digits(*sizes[:2])
-    cleaners, rows = Cleaners(train), []
-    for noise, spoil in NOISES.items():
-        noisy = [spoil(clean, np.random.default_rng(seed)) for seed in range(sizes[2])]
-        rows.append({"noise": noise, "method": "none", "components": None} | figures([psnr(X, clean) for X in noisy]))
-        for (method, q), cleaner in cleaners.items():
-            values = output.kept(
+    denoisers, rows = Denoisers(train), []
+    for noise, add_noise in NOISES.items():
+        noisy = [add_noise(clean, np.random.default_rng(seed)) for seed in range(sizes[2])]
+        rows.append({"noise": noise, "method": "none", "components": None} | summary([psnr(X, clean) for X in noisy]))
+        for (method, q), denoiser in denoisers.items():
+            values = output.cached(
                 f"{noise}-{method}-{q}".replace(" ", "-").replace(",", ""),
                 (sizes, SEED, KERNEL, "each and pooled"),
-                lambda c=cleaner, noisy=noisy: [psnr(c()(X), clean) for X in noisy],
+                partial(measure, denoiser, noisy, clean),
             )
-            rows.append({"noise": noise, "method": method, "components": q} | figures(values))
+            rows.append({"noise": noise, "method": method, "components": q} | summary(values))
             report(f"{noise} noise, {method}, {q} components: {rows[-1]['PSNR']:.1f} dB")
             output.csv(rows)
-    output.picture(draw(cleaners, shown), "Digits, noisy digits, and their reconstructions")
-    output.text("The slides' denoised USPS digits", *text(rows, sizes))
-    return rows
+    output.picture(draw(denoisers, shown), "Digits, noisy digits, and their reconstructions")
+    return rows, text(rows, sizes)
 
 
-def digits(a_class, n_test):
-    """Rows to fit, rows to clean, and one test digit of each class to show."""
+def digits(a_class: int, n_test: int) -> tuple[np.ndarray, ...]:
+    """Return training rows, test rows, and one test digit of each class to show."""
     data = load("usps")
     X, y, test = data["X_train"].astype(float), data["y_train"], data["X_test"].astype(float)
     rng = np.random.default_rng(SEED)
@@ -84,10 +82,10 @@ def digits(a_class, n_test):
     return X[np.concatenate(chosen)], test[rng.choice(len(test), n_test, replace=False)], test[shown]
 
 
-class Cleaners(dict):
-    """(method, q) ↦ a function that makes the function from noisy to clean rows; subspaces are found when needed."""
+class Denoisers(dict):
+    """(method, q) ↦ a function that returns the denoising function; models are fitted when needed."""
 
-    def __init__(self, train):
+    def __init__(self, train: np.ndarray):
         super().__init__()
         self.train = train
         for q in COMPONENTS:
@@ -97,42 +95,48 @@ class Cleaners(dict):
             for q in COMPONENTS:
                 self[f"kernel PCA, {name}", q] = lambda method=method, q=q: self.kernel(method, q)
 
-    def linear(self, q):
-        pca = PCA(q).fit(self.train)
+    def linear(self, q: int) -> Denoise:
+        pca = PCA(q, random_state=SEED).fit(self.train)
         return lambda X: pca.inverse_transform(pca.transform(X))
 
-    def kernel(self, method, q):
+    def kernel(self, method: Any, q: int) -> Denoise:
         model = copy(self.largest).set_params(preimage=method)
         model.subspace_ = self.largest.subspace_[:q]
         return model.denoise
 
     @cached_property
-    def largest(self):
-        """The model whose first axes are those of the smaller ones."""
+    def largest(self) -> KernelPCA:
+        """The model with most components, whose first axes are those of the smaller models."""
         return KernelPCA(max(COMPONENTS), kernel=KERNEL, random_state=SEED).fit(self.train)
 
 
-def psnr(X, clean):
-    """PSNR, in the mean over images, and of the mean squared error over all of them."""
+def measure(denoiser: Callable[[], Denoise], noisy: list[np.ndarray], clean: np.ndarray) -> list[tuple[float, float]]:
+    """Return the PSNR of each draw of the noise after denoising."""
+    denoise = denoiser()
+    return [psnr(denoise(X), clean) for X in noisy]
+
+
+def psnr(X: np.ndarray, clean: np.ndarray) -> tuple[float, float]:
+    """Return the PSNR averaged over images, and that of the mean squared error over all images."""
     errors = np.mean((X - clean) ** 2, axis=1)
     return np.mean(10 * np.log10(RANGE**2 / errors)), 10 * np.log10(RANGE**2 / np.mean(errors))
 
 
-def figures(values):
-    """Mean and standard error over the draws of the noise."""
+def summary(values: Any) -> Row:
+    """Return mean and standard error over the draws of the noise."""
     each, pooled = np.transpose(values)
     error = each.std(ddof=1) / np.sqrt(len(each))
     return {"PSNR": float(each.mean()), "standard error": float(error), "PSNR, pooled": float(pooled.mean())}
 
 
-def draw(cleaners, shown):
-    """The twelve rows of the figure, and three more by another pre-image: ten digits with both kinds of noise."""
-    noisy = [spoil(shown, np.random.default_rng(SEED)) for spoil in NOISES.values()]
+def draw(denoisers: Denoisers, shown: np.ndarray) -> Figure:
+    """Draw the twelve rows of the figure, and three more with another pre-image, for both kinds of noise."""
+    noisy = [add_noise(shown, np.random.default_rng(SEED)) for add_noise in NOISES.values()]
     rows = [[shown, shown], noisy]
     names = ["original", "noisy"]
     for method, name, first in ((LINEAR, "linear", 0), (SHOWN, "kernel", 0), (ALSO_SHOWN, "mean of ten", -3)):
         for q in COMPONENTS[first:]:
-            rows.append([cleaners[method, q]()(X) for X in noisy])
+            rows.append([denoisers[method, q]()(X) for X in noisy])
             names.append(f"{name}, n = {q}")
     figure, panels = plots.papers.board(1, 2, 4.2, 0.4 * len(rows))
     for i, (ax, noise) in enumerate(zip(panels[0], NOISES, strict=True)):
@@ -142,9 +146,10 @@ def draw(cleaners, shown):
     return figure
 
 
-def text(rows, sizes):
-    """PSNR of every method, and kernel PCA against linear."""
-    blocks, notes = [], []
+def text(rows: list[Row], sizes: tuple[int, ...]) -> tuple[str, ...]:
+    """Tabulate the PSNR of every method, and compare kernel PCA with linear PCA."""
+    blocks: list[str] = []
+    notes: list[str] = []
     for noise in NOISES:
         found = {(r["method"], r["components"]): r for r in rows if r["noise"] == noise}
         names = list(dict.fromkeys(method for method, q in found if q))
@@ -156,34 +161,34 @@ def text(rows, sizes):
         ]
         blocks.append(f"{noise} noise, PSNR in dB (noisy: {found['none', None]['PSNR']:.1f}):")
         blocks.append(table(["", *(f"n = {q}" for q in COMPONENTS), "best"], lines))
-        notes.append(compared(noise, best))
+        notes.append(compare(noise, best))
     notes.append(
-        """Many components bring the noise back with linear PCA: 256 are all pixels, and nothing is removed. As many of
-        kernel PCA still remove it."""
+        """With many components linear PCA reconstructs the noise: 256 components are as many as pixels, and nothing is
+        removed. Kernel PCA with 256 components still removes noise."""
     )
     gains = compensation(rows)
     notes.append(
-        f"""No pre-image is best everywhere: the fixed point keeps detail under Gaussian noise and follows speckle.
-        `Compensated`, which takes off what noise adds to all distances before projecting, is better in
-        {np.sum(gains > 0)} of {len(gains)} cells, by {gains.mean():+.2f} dB on average over all."""
+        f"""No pre-image method is best everywhere: the fixed point preserves detail under Gaussian noise, but also
+        reproduces speckle. `Compensated`, which subtracts what noise adds to all distances before projecting, is better
+        in {np.sum(gains > 0)} of {len(gains)} cells; the mean difference over all cells is {gains.mean():+.2f} dB."""
     )
-    protocol = f"{sizes[0]} digits a class to fit, {sizes[1]} to clean, {sizes[2]} draws of the noise."
+    protocol = f"{sizes[0]} training digits per class, {sizes[1]} noisy test digits, {sizes[2]} draws of the noise."
     return ABOUT, protocol, *blocks, listed(*notes)
 
 
-def compensation(rows):
-    """What compensation gains in each cell."""
+def compensation(rows: list[Row]) -> np.ndarray:
+    """Return the gain of compensation in each cell."""
     found = {(r["noise"], r["method"], r["components"]): r["PSNR"] for r in rows}
     ending = f", {COMPENSATED}"
     return np.array([v - found[n, m.removesuffix(ending), q] for (n, m, q), v in found.items() if m.endswith(ending)])
 
 
-def compared(noise, best):
-    """How far the best of kernel PCA is above the best of linear PCA, with and without compensation."""
+def compare(noise: str, best: dict[str, Row]) -> str:
+    """Compare the best kernel PCA with the best linear PCA, with and without compensation."""
     plain = max((n for n in best if n != LINEAR and COMPENSATED not in n), key=lambda n: best[n]["PSNR"])
     every = max((n for n in best if n != LINEAR), key=lambda n: best[n]["PSNR"])
     gain = {name: best[name]["PSNR"] - best[LINEAR]["PSNR"] for name in (plain, every)}
     return (
-        f"{noise}: {plain} (n = {best[plain]['components']}) is {gain[plain]:+.2f} dB from the best linear PCA "
-        f"(n = {best[LINEAR]['components']}); {every} (n = {best[every]['components']}) {gain[every]:+.2f} dB."
+        f"{noise}: {plain} (n = {best[plain]['components']}) differs by {gain[plain]:+.2f} dB from the best linear PCA "
+        f"(n = {best[LINEAR]['components']}); {every} (n = {best[every]['components']}) by {gain[every]:+.2f} dB."
     )

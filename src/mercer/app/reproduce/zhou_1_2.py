@@ -1,7 +1,9 @@
-"""Zhou's figures 1 and 2: what two C-shapes are to one kernel PCA, and to a mixture of two."""
+"""Zhou's figures 1 and 2: two C-shapes, by one kernel PCA and by a mixture of two."""
 
 import warnings
+from functools import partial
 from itertools import count
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans, SpectralClustering
@@ -14,77 +16,74 @@ from ...datasets import two_cs
 from ...kernels import RBF
 from ...models.kernel_pca import KernelPCA
 from ...models.mixture import KernelPCAMixture
-from .output import Output, listed, table
+from .output import Figure, Output, Report, Row, listed, reproduction, table
 
 NAME = "zhou-1-2"
 KERNEL = RBF.from_sigma(8.0)  # the paper's width
 COMPONENTS, RHO = 2, 0.01  # q and ρ of the paper
 PAPER_ITERATIONS = 3
-STILL = 0.99  # of the points
-FOUND = 0.95  # an adjusted Rand index above this: the two Cs are told apart
+SETTLED = 0.99  # share of points that are in their final cluster
+FOUND = 0.95  # adjusted Rand index above which the two Cs count as separated
 DRAWS, QUICK_DRAWS = 50, 8
 SEED = 0
 
 ABOUT = """\
 Figure 1: one C-shape (a) with the first two kernel principal components (b, c), and two C-shapes (d) with theirs
-(e, f). Figure 2: a mixture of two kernel PCAs with two axes each, RBF of σ = 8 and ρ = 0.01, from random
-responsibilities (a), after its first iteration (b) and at its end (c). The paper does not give its data; ours are drawn
-(`mercer.datasets.two_cs`: half circles of radius 6, radial noise of 0.6, 100 points each)."""
+(e, f). Figure 2: a mixture of two kernel PCAs with two axes each, RBF of σ = 8 and ρ = 0.01, at random initial
+responsibilities (a), after its first iteration (b) and after convergence (c). The paper does not give its data; ours
+are generated (`mercer.datasets.two_cs`: half circles of radius 6, radial noise of 0.6, 100 points each)."""
 
 
-def run(out, quick=False, report=lambda line: None):
-    """Write ``zhou-1-2.csv``, two pictures and ``.md`` into a folder; see :func:`mercer.app.reproduce.run`."""
-    output, n = Output(out, NAME, quick), QUICK_DRAWS if quick else DRAWS
-    rows = []
+@reproduction(NAME, "Zhou, figures 1 and 2")
+def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
+    """Compare clusterings on many draws, and plot components and iterations on one."""
+    n, rows = QUICK_DRAWS if output.quick else DRAWS, []
     for seed in range(n):
         X, y = two_cs(seed)
-        scores = output.kept(f"draw-{seed}", (KERNEL, COMPONENTS, RHO, STILL), lambda X=X, y=y: compared(X, y))
+        scores = output.cached(f"draw-{seed}", (KERNEL, COMPONENTS, RHO, SETTLED), partial(compare, X, y))
         when = None if np.isnan(scores[-1]) else int(scores[-1])
         rows.append({"seed": seed, "settled after": when} | dict(zip(METHODS, map(float, scores), strict=False)))
         report(f"draw {seed + 1} of {n}")
-    output.csv(rows)
     X, y = two_cs(SEED)
     number = next(k for k in count() if as_fast_as_the_papers(X, y, random_start(k)))
-    output.picture(contours(X, y), "Figure 1: one C and two, with the first two components of each", "-1")
-    output.picture(
-        iterations(X, random_start(number)), "Figure 2: the mixture at its start, after one iteration, at its end", "-2"
-    )
-    output.text("Zhou, figures 1 and 2", *text(rows, number, mixture(X, random_start(number)).n_iter_))
-    return rows
+    start = random_start(number)
+    output.picture(draw_contours(X, y), "Figure 1: one C and two, with the first two components of each", "-1")
+    output.picture(draw_stages(X, start), "Figure 2: the mixture at its start, after one iteration, converged", "-2")
+    return rows, text(rows, number, fit(X, start).n_iter_)
 
 
-def random_start(seed, n=200):
-    """Random responsibilities, normalised."""
+def random_start(seed: int, n: int = 200) -> np.ndarray:
+    """Return random responsibilities."""
     R = np.random.default_rng(seed).random((n, 2))
     return R / R.sum(axis=1, keepdims=True)
 
 
-def mixture(X, init, **parameters):
-    """The paper's mixture, from the given start, for as many iterations as are asked for."""
+def fit(X: np.ndarray, init: Any, max_iter: int = 200) -> KernelPCAMixture:
+    """Fit the paper's mixture from the given start."""
     model = KernelPCAMixture(
-        2, COMPONENTS, noise_variance=RHO, kernel=KERNEL, init=init, random_state=SEED, **parameters
+        2, COMPONENTS, noise_variance=RHO, kernel=KERNEL, init=init, max_iter=max_iter, random_state=SEED
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # where it is stopped to be looked at
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of runs that are stopped early on purpose
         return model.fit(X)
 
 
-def settled(X, start):
-    """The first iteration from which on all but one in a hundred points are in the cluster of the end."""
-    end = mixture(X, start)
-    stages = (mixture(X, start, max_iter=k).labels_ for k in range(1, end.n_iter_ + 1))
-    moving = [k for k, labels in enumerate(stages, 1) if np.mean(labels == end.labels_) < STILL]
-    return max(moving, default=0) + 1
+def settling_time(X: np.ndarray, start: np.ndarray) -> int:
+    """Return the first iteration from which on 99 % of the points are in their final cluster."""
+    final = fit(X, start)
+    stages = (fit(X, start, k).labels_ for k in range(1, final.n_iter_ + 1))
+    unsettled = [k for k, labels in enumerate(stages, 1) if np.mean(labels == final.labels_) < SETTLED]
+    return max(unsettled, default=0) + 1
 
 
-def as_fast_as_the_papers(X, y, start):
-    """Whether a start leads to the two Cs, with all labels settled after three iterations."""
-    return adjusted_rand_score(y, mixture(X, start).labels_) > FOUND and settled(X, start) <= PAPER_ITERATIONS
+def as_fast_as_the_papers(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> bool:
+    """Return True if a start separates the two Cs, with labels settled after three iterations."""
+    return adjusted_rand_score(y, fit(X, start).labels_) > FOUND and settling_time(X, start) <= PAPER_ITERATIONS
 
 
 METHODS = {
-    "mixture, ten starts": lambda X: mixture(X, "auto").labels_,
-    "mixture, one random start": lambda X: mixture(X, random_start(SEED)).labels_,
+    "mixture, ten starts": lambda X: fit(X, "auto").labels_,
+    "mixture, one random start": lambda X: fit(X, random_start(SEED)).labels_,
     "Gaussian mixture": lambda X: GaussianMixture(2, n_init=10, random_state=SEED).fit_predict(X),
     "k-means": lambda X: KMeans(2, n_init=10, random_state=SEED).fit_predict(X),
     "spectral clustering, same σ": lambda X: spectral(X, KERNEL.gamma),
@@ -92,19 +91,19 @@ METHODS = {
 }
 
 
-def spectral(X, gamma):
+def spectral(X: np.ndarray, gamma: float) -> np.ndarray:
     return SpectralClustering(2, gamma=gamma, assign_labels="kmeans", random_state=SEED).fit_predict(X)
 
 
-def compared(X, y):
-    """The adjusted Rand index of every method, and when one random start had settled (if it found the Cs)."""
+def compare(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the adjusted Rand index of every method, and the settling time of one random start or NaN."""
     scores = [adjusted_rand_score(y, labels(X)) for labels in METHODS.values()]
     found = scores[1] > FOUND
-    return np.array([*scores, settled(X, random_start(SEED)) if found else np.nan])
+    return np.array([*scores, settling_time(X, random_start(SEED)) if found else np.nan])
 
 
-def contours(X, y):
-    """Figure 1."""
+def draw_contours(X: np.ndarray, y: np.ndarray) -> Figure:
+    """Draw figure 1."""
     figure, panels = plots.papers.board(2, 3, 2.3, 2.2)
     for row, points, of in zip(panels, (X[y == 0], X), ("one C", "two Cs"), strict=True):
         model = KernelPCA(COMPONENTS, kernel=KERNEL, solver="exact").fit(points)
@@ -114,35 +113,36 @@ def contours(X, y):
     return figure
 
 
-def iterations(X, start):
-    """Figure 2."""
+def draw_stages(X: np.ndarray, start: np.ndarray) -> Figure:
+    """Draw figure 2."""
     figure, panels = plots.papers.board(1, 3, 2.3, 2.8)
-    stages = {"start": start.argmax(axis=1), "after the first iteration": mixture(X, start, max_iter=1).labels_}
-    stages["end"] = mixture(X, start).labels_
+    stages = {"start": start.argmax(axis=1), "after the first iteration": fit(X, start, max_iter=1).labels_}
+    stages["converged"] = fit(X, start).labels_
     for ax, (name, labels) in zip(panels[0], stages.items(), strict=True):
         plots.papers.cloud(ax, {f"cluster {k + 1}": X[labels == k] for k in (0, 1)}).set_title(name)
     return figure
 
 
-def text(rows, number, n_iter):
-    """How often each method tells the Cs apart, and how soon."""
+def text(rows: list[Row], number: int, n_iter: int) -> tuple[str, ...]:
+    """Describe how often each method separates the Cs, and after how many iterations."""
     n = len(rows)
     found = {name: sum(row[name] > FOUND for row in rows) for name in METHODS}
     lines = [[name, f"{found[name]} of {n}", f"{np.mean([r[name] for r in rows]):.2f}"] for name in METHODS]
     when = [row["settled after"] for row in rows if row["settled after"] is not None]
     quick = sum(2 <= k <= 4 for k in when)
     notes = (
-        """The contours of one C follow it; those of two Cs try to follow both at once, as the paper says: that is its
-        reason for a mixture.""",
-        f"""The paper's mixture is at its end after three iterations. Random start {number} is the first on these data
-        for which {STILL:.0%} of the points are in their last cluster so soon, and it is drawn; all responsibilities are
-        still to 10⁻⁵ after {n_iter}. From one random start in each draw, where it finds the Cs ({len(when)} of {n}),
-        labels settle so after {np.median(when):.0f} iterations (median), and after two to four in {quick}.""",
-        """One random start is not enough to rely on: the estimator makes ten, half of them by kernel k-means, and keeps
-        the most likely.""",
-        """A mixture of two Gaussians, k-means, and spectral clustering at the same width do not find the Cs. Spectral
-        clustering at a much smaller width (scikit-learn's default) does: it needs gaps between clusters, and
-        there they are seen.""",
+        """The contours of a model of one C follow it; those of a model of both Cs try to follow both at once, as the
+        paper says: this is its motivation for a mixture.""",
+        f"""The paper's mixture converges in three iterations. Figure 2 shows random start {number}, the first on these
+        data for which {SETTLED:.0%} of the points are in their final cluster after three iterations; all
+        responsibilities change by less than 10⁻⁵ after {n_iter}. With one random start per draw, where it separates the
+        Cs ({len(when)} of {n}), labels settle in this sense after {np.median(when):.0f} iterations (median), and after
+        two to four in {quick} draws.""",
+        """One random start is not reliable: the estimator uses ten, half of them from kernel k-means, and keeps the one
+        of highest likelihood.""",
+        """A mixture of two Gaussians, k-means, and spectral clustering at the same width do not separate the Cs.
+        Spectral clustering at a much smaller width (scikit-learn's default) does: it needs gaps between clusters, which
+        are visible at that width.""",
     )
     head = ["method", f"adjusted Rand index above {FOUND}", "mean index"]
     return ABOUT, table(head, lines), listed(*notes)

@@ -1,13 +1,16 @@
 """Zhou's Table 1: the classifier on the thirteen IDA benchmark sets, with all of their splits.
 
-The settings are cross-validated on the first five training sets; their errors are averaged and the least one counts.
-Test rows play no part in that. The chosen setting is then fitted and tested on every split.
+The settings are cross-validated on the first five training sets; the setting of least mean error is chosen without
+using test rows, and then fitted and tested on every split.
 """
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +19,7 @@ from sklearn.svm import SVC
 from ...datasets import load
 from ...models.classifier import KernelPCAClassifier
 from ...models.classifier_cv import AXES, KernelPCAClassifierCV, rbf_widths, some_components, stratified_folds
-from .output import Output, listed, table
+from .output import Output, Report, Row, listed, silent, table
 
 NAME = "zhou-table1"
 # errors in %: mean and standard deviation over the splits, of PKPCA, SVM and KFD, as the paper prints them
@@ -38,10 +41,10 @@ PAPER = {
 ABOUT = """\
 Errors in % on the IDA benchmark sets, mean ± standard deviation over all of their splits (100, or 20 for image and
 splice). Every method is cross-validated in five folds on the first five training sets; the errors are averaged over
-them, the setting of least error is taken (the first of equal ones), and it is fitted and tested on every split. Test
-rows play no part in the choice. Up to 250 rows are dealt into folds five times, up to 500 twice. Widths: γ = 2⁻⁸, 2⁻⁷,
-…, 2⁴ over the median squared distance. The paper says that it cross-validates the width and the number of components,
-not over which values, nor whether classes share the number: both ways are below."""
+them, the setting of least error is chosen (the first of equal ones), and it is fitted and tested on every split. Test
+rows are not used for the choice. The folds are repeated five times for up to 250 rows and twice for up to 500. Widths:
+γ = 2⁻⁸, 2⁻⁷, …, 2⁴ over the median squared distance. The paper says that it cross-validates the width and the number of
+components, but neither over which values nor whether classes share the number: both variants are below."""
 COLUMNS = {
     "limit": "rule (23)",
     "classes": "rule (23), q by class",
@@ -50,50 +53,35 @@ COLUMNS = {
     "svc": "SVC",
 }
 NOTES = (
-    "Rule (23): width and number of components, the same for both classes, or one for each.",
-    "ρ and priors: rule (21) with all λ > ρ; width, ρ (11 shares of the variance within classes) and priors, empirical "
-    "or uniform.",
-    "Shrinkage: the same with class covariances shrunk toward the pooled one, by 0 to 1 in seven steps.",
-    "SVC: width and C (11 values).",
+    "Rule (23): chosen are the width and the number of components, common to both classes or one for each.",
+    "ρ and priors: rule (21) with all λ > ρ; chosen are the width, ρ (11 shares of the within-class variance) and the "
+    "priors (empirical or uniform).",
+    "Shrinkage: the same, with class covariances shrunk towards the pooled one by 0 to 1 in seven steps.",
+    "SVC: chosen are the width and C (11 values).",
 )
 PAPER_COLUMNS = ("PKPCA", "SVM", "KFD")
 QUICK = ("thyroid", "heart")  # few rows
 QUICK_STEP = 3  # every third width
-CHOOSING = 5  # training sets that choose the setting
+CHOOSING = 5  # training sets on which the setting is chosen
 WIDTHS = 13  # of the default ones: γ = 2⁻⁸ … 2⁴ / median
 FOLDS = 5
-REPEATS = {250: 5, 500: 2}  # of the folds, by the number of rows up to which they are affordable; else 1
-SHRINKAGES = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)  # from simple to complex, as the other grids
+REPEATS = {250: 5, 500: 2}  # largest number of rows → repetitions of the folds; 1 for more rows
+SHRINKAGES = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)  # from simple to complex, like the other grids
 NOISE_RATIOS = tuple(10.0 ** (-k / 2) for k in range(11))
 PRIORS = ("empirical", "uniform")
 COSTS = tuple(10.0 ** (k / 2) for k in range(-2, 9))  # C of the SVC
-ROUNDING = 12  # digits of an error: averages that differ beyond them are equal
-MOST_STEPS = 100_000  # of libsvm, which does not end where C is large and the classes overlap
+ROUNDING = 12  # digits of an error: mean errors that differ only beyond them count as equal
+MOST_STEPS = 100_000  # of libsvm, which may not terminate for large C and overlapping classes
 
 
-def run(out, quick=False, names=None, report=lambda line: None):
-    """Run the protocol and write ``zhou-table1.csv`` and ``zhou-table1.md`` into a folder.
+def run(out: str | Path, quick: bool = False, names: list[str] | None = None, report: Report = silent) -> list[Row]:
+    """Write ``zhou-table1.csv`` and ``zhou-table1.md`` into a folder; see :func:`mercer.app.reproduce.run`.
 
-    What has been computed is kept there too: a run that was interrupted goes on where it was.
-
-    Parameters
-    ----------
-    out : str or Path
-        The folder.
-    quick : bool, default=False
-        Two small sets, five widths and no repeats, to see that it works; still all of their splits.
-    names : list of str or None, default=None
-        The data sets; None for all.
-    report : callable, default nothing
-        Called with a line of text after each step.
-
-    Returns
-    -------
-    rows : list of dict
-        One for each data set and column: errors, settings and the paper's figures.
+    ``names`` are the data sets, by default all. With ``quick`` they are two small ones, with five widths and no
+    repeated folds, but all splits. The rows are one for each data set and column: errors, settings, the paper's errors.
     """
     output, rows = Output(out, NAME, quick), []
-    names = names or (QUICK if quick else list(PAPER))
+    names = names or list(QUICK if quick else PAPER)
     for name in names:
         rows += one_set(name, output, quick, report)
         output.csv(rows)
@@ -102,8 +90,8 @@ def run(out, quick=False, names=None, report=lambda line: None):
     return rows
 
 
-def one_set(name, output, quick, report):
-    """The rows of one data set: choose, then test."""
+def one_set(name: str, output: Output, quick: bool, report: Report) -> list[Row]:
+    """Return the rows of one data set: choose settings, then test them."""
     data = load(f"ida_{name}")
     X, y = data["X"].astype(float), data["y"]
     splits = list(zip(data["train_idx"], data["test_idx"], strict=True))
@@ -113,28 +101,25 @@ def one_set(name, output, quick, report):
     for method in methods(kernels, some_components(most)):
         tables = []
         for i, (train, _) in enumerate(splits[:CHOOSING]):
-            search = partial(
-                method.errors,
-                X[train],
-                y[train],
-                folds_of(y[train], seed=i, repeats=1 if quick else repeats(len(train))),
-            )
-            tables.append(output.kept(f"{name}-{method.name}-cv-{i}", method.settings, search))
+            folds = folds_of(y[train], seed=i, repeats=1 if quick else repeats(len(train)))
+            search = partial(method.errors, X[train], y[train], folds)
+            tables.append(output.cached(f"{name}-{method.name}-cv-{i}", method.settings, search))
             report(f"{name}: {method.name} cross-validated on training set {i + 1} of {CHOOSING}")
         average = np.mean(tables, axis=0)
         for column, allowed in method.columns.items():
-            best = first_of_least(np.where([allowed(setting) for setting in method.settings], average, np.inf))
+            candidates = np.where([allowed(setting) for setting in method.settings], average, np.inf)
+            best = int(np.argmin(candidates.round(ROUNDING)))  # the first of equal ones
             setting = method.settings[best]
             test = partial(tested, method.model(setting), X, y, splits)
-            errors = output.kept(f"{name}-{column}-test", setting, test)
-            row = summary(name, column, errors, average[best]) | described(setting)
+            errors = output.cached(f"{name}-{column}-test", setting, test)
+            row = summary(name, column, errors, average[best]) | describe(setting)
             report(f"{name}: {COLUMNS[column]} {row['error']:.2f} ± {row['std']:.2f}, {setting}")
             rows.append(row)
     return rows
 
 
-def methods(kernels, components):
-    """What is compared. Three columns are parts of one search."""
+def methods(kernels: list, components: list) -> "list[Classifier | Machine]":
+    """Return the methods that are compared. Three columns are parts of one search."""
     common = {"kernels": kernels, "priors": PRIORS, "n_components": [None]}
     shrunk = {**common, "shrinkages": SHRINKAGES, "noise_ratios": NOISE_RATIOS}
     apart = {**common, "shrinkages": (0.0,), "noise_ratios": NOISE_RATIOS}
@@ -152,46 +137,41 @@ def methods(kernels, components):
     ]
 
 
-def repeats(n):
-    """How often n rows are dealt into folds."""
+def repeats(n: int) -> int:
+    """Return how often the folds of n rows are repeated."""
     return next((times for rows, times in REPEATS.items() if n <= rows), 1)
 
 
-def folds_of(y, seed, repeats):
-    """The folds that all methods are cross-validated on."""
+def folds_of(y: np.ndarray, seed: int, repeats: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the folds that all methods are cross-validated on."""
     rng = np.random.default_rng(seed)
-    dealt = [stratified_folds(y, FOLDS, rng) for _ in range(repeats)]
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for fold in dealt for k in range(FOLDS)]
-
-
-def first_of_least(errors):
-    """The number of the first of the settings that have the least error, but for rounding."""
-    return int(np.argmin(errors.round(ROUNDING)))
+    assigned = [stratified_folds(y, FOLDS, rng) for _ in range(repeats)]
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for fold in assigned for k in range(FOLDS)]
 
 
 @dataclass
 class Classifier:
-    """The classifier, searched over some grids; a column is a choice among part of the settings."""
+    """The classifier, searched over some grids; a column is the best of a part of the settings."""
 
     name: str
     grids: list
     columns: dict
 
     @cached_property
-    def settings(self):
+    def settings(self) -> list[dict[str, Any]]:
         """All settings, in the order of the errors."""
         order = ("kernels", "shrinkages", "priors", "noise_ratios", "n_components")
         values = (product(*(grid[axis] for axis in order)) for grid in self.grids)
         return [dict(zip(AXES, setting, strict=True)) for setting in chain.from_iterable(values)]
 
-    def errors(self, X, y, folds):
-        """The cross-validated error of every setting."""
+    def errors(self, X: np.ndarray, y: np.ndarray, folds: list) -> np.ndarray:
+        """Return the cross-validated error of every setting."""
         searches = (KernelPCAClassifierCV(**grid, cv=folds, refit=False) for grid in self.grids)
         return np.concatenate([search.fit(X, y).errors_.ravel() for search in searches])
 
     @staticmethod
-    def model(setting):
-        """The estimator that has it."""
+    def model(setting: dict[str, Any]) -> KernelPCAClassifier:
+        """Return the estimator with a setting."""
         return KernelPCAClassifier(**setting, solver="exact")
 
 
@@ -200,49 +180,45 @@ class Machine:
     """A support vector machine, cross-validated on the same folds."""
 
     kernels: list
-    name = "svc"
-
-    @property
-    def columns(self):
-        """One column, of all settings."""
-        return {"svc": lambda setting: True}
+    name: str = "svc"
+    columns: dict = field(default_factory=lambda: {"svc": lambda setting: True})  # one, of all settings
 
     @cached_property
-    def settings(self):
+    def settings(self) -> list[dict[str, Any]]:
         """All settings, in the order of the errors."""
         return [{"gamma": kernel.gamma, "C": C} for kernel, C in product(self.kernels, COSTS)]
 
-    def errors(self, X, y, folds):
-        """The cross-validated error of every setting."""
+    def errors(self, X: np.ndarray, y: np.ndarray, folds: list) -> np.ndarray:
+        """Return the cross-validated error of every setting."""
         grams = [kernel(X, X) for kernel in self.kernels]
         wrong = [sum(self._wrong(K, y, C, *fold) for fold in folds) for K, C in product(grams, COSTS)]
         return np.array(wrong) / sum(len(held) for _, held in folds)
 
     @staticmethod
-    def _wrong(K, y, C, rows, held):
-        model = fitted(SVC(C=C, kernel="precomputed", max_iter=MOST_STEPS), K[np.ix_(rows, rows)], y[rows])
+    def _wrong(K: np.ndarray, y: np.ndarray, C: float, rows: np.ndarray, held: np.ndarray) -> int:
+        model = fit(SVC(C=C, kernel="precomputed", max_iter=MOST_STEPS), K[np.ix_(rows, rows)], y[rows])
         return np.sum(model.predict(K[np.ix_(held, rows)]) != y[held])
 
     @staticmethod
-    def model(setting):
-        """The estimator that has it."""
+    def model(setting: dict[str, Any]) -> SVC:
+        """Return the estimator with a setting."""
         return SVC(**setting, max_iter=MOST_STEPS)
 
 
-def tested(model, X, y, splits):
-    """The error of the model on each split, fitted to its training rows."""
-    return np.array([1 - fitted(model, X[train], y[train]).score(X[test], y[test]) for train, test in splits])
+def tested(model: Any, X: np.ndarray, y: np.ndarray, splits: list) -> np.ndarray:
+    """Return the test error of the model on each split."""
+    return np.array([1 - fit(model, X[train], y[train]).score(X[test], y[test]) for train, test in splits])
 
 
-def fitted(model, X, y):
-    """The model after ``fit``, which may have been stopped at its most steps."""
+def fit(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
+    """Fit the model, possibly without convergence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
 
 
-def summary(name, column, errors, cv_error):
-    """One row of the table, in %; standard deviations have the divisor n − 1, as the published ones."""
+def summary(name: str, column: str, errors: np.ndarray, cv_error: float) -> Row:
+    """Return one row of the table, in %; standard deviations have the divisor n − 1, like the published ones."""
     return {
         "data": name,
         "column": column,
@@ -255,14 +231,14 @@ def summary(name, column, errors, cv_error):
     }
 
 
-def described(setting):
-    """The setting as columns of the table."""
+def describe(setting: dict[str, Any]) -> Row:
+    """Return the setting as columns of the table."""
     gamma = setting["kernel"].gamma if "kernel" in setting else setting["gamma"]
     return {"gamma": gamma} | {key: setting.get(key, "") for key in (*AXES[1:], "C")}
 
 
-def as_table(cells, names):
-    """Our columns beside the paper's."""
+def as_table(cells: dict, names: list[str]) -> str:
+    """Return a table of our columns and the paper's."""
     rows = []
     for name in names:
         ours = [cells[name, column] for column in COLUMNS]
@@ -271,34 +247,27 @@ def as_table(cells, names):
     return table(["data", *COLUMNS.values(), *(f"paper: {other}" for other in PAPER_COLUMNS)], rows)
 
 
-def counts(cells, names):
-    """What is as good as what, on how many sets, at the paper's one decimal."""
+def counts(cells: dict, names: list[str]) -> list[str]:
+    """Compare columns, rounded to the paper's one decimal, and count the data sets."""
 
-    def error(name, column):
+    def error(name: str, column: str) -> float:
         return float(f"{cells[name, column]['error']:.1f}")
 
-    def least(name):
-        return min(mean for mean, _ in PAPER[name])
-
-    claims = {
-        "Rule (23) is within the paper's mean + one standard deviation": [
-            error(name, "limit") <= round(sum(PAPER[name][0]), 1) for name in names
-        ],
-        "So is rule (23) with q by class": [error(name, "classes") <= round(sum(PAPER[name][0]), 1) for name in names],
-        "With ρ and priors it is at or below the paper's PKPCA": [
-            error(name, "noise") <= PAPER[name][0][0] for name in names
-        ],
-        "With shrinkage it is at or below all three columns of the paper": [
-            error(name, "shrinkage") <= least(name) for name in names
-        ],
-        "With shrinkage it is not worse than the SVC beside it": [
-            error(name, "shrinkage") <= error(name, "svc") for name in names
-        ],
+    within = {name: round(sum(PAPER[name][0]), 1) for name in names}  # mean + one standard deviation
+    claims: dict[str, Callable[[str], bool]] = {
+        "The error of rule (23) is within the paper's mean + one standard deviation": (
+            lambda name: error(name, "limit") <= within[name]
+        ),
+        "So is that of rule (23) with q by class": lambda name: error(name, "classes") <= within[name],
+        "With ρ and priors it is at or below the paper's PKPCA": lambda name: error(name, "noise") <= PAPER[name][0][0],
+        "With shrinkage it is at or below all three columns of the paper": (
+            lambda name: error(name, "shrinkage") <= min(mean for mean, _ in PAPER[name])
+        ),
+        "With shrinkage it is not above that of the SVC": lambda name: error(name, "shrinkage") <= error(name, "svc"),
     }
-    return [f"{claim} on {sum(holds)} of {len(holds)} sets{_but(names, holds)}." for claim, holds in claims.items()]
-
-
-def _but(names, holds):
-    """The sets on which it does not hold."""
-    others = [name for name, held in zip(names, holds, strict=True) if not held]
-    return f": all but {', '.join(others)}" if others else ""
+    lines = []
+    for claim, holds in claims.items():
+        others = [name for name in names if not holds(name)]
+        exceptions = f": all but {', '.join(others)}" if others else ""
+        lines.append(f"{claim} on {len(names) - len(others)} of {len(names)} sets{exceptions}.")
+    return lines
