@@ -343,7 +343,7 @@ def test_rows_inside_both_subspaces_go_to_the_denser_class():
 
 
 def test_too_many_rows_for_all_components_are_refused():
-    X = np.zeros((5002, 1))
+    X = np.arange(5002.0)[:, None]
     with pytest.raises(ValueError, match="n_components=None needs all eigenvalues"):
         KernelPCAClassifier().fit(X, np.arange(5002) == 0)
     with pytest.raises(ValueError, match="there are 5002 rows"):

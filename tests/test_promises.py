@@ -369,8 +369,8 @@ def test_a_negative_definite_matrix_gives_no_component(solver):
 
 
 def test_the_width_that_none_stands_for_is_used_in_the_inverse(X, X_new):
-    by_default, by_number = KernelPCA(3, kernel="rbf").fit(X), KernelPCA(3, kernel=RBF(0.25)).fit(X)
-    assert by_default.kernel_.gamma == 0.25
+    by_default = KernelPCA(3, kernel="rbf").fit(X)
+    by_number = KernelPCA(3, kernel=RBF(by_default.kernel_.gamma)).fit(X)
     Y = by_number.transform(X_new)
     np.testing.assert_allclose(by_default.inverse_transform(Y), by_number.inverse_transform(Y), atol=1e-12)
 

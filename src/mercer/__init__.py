@@ -21,6 +21,14 @@ _HOMES = {
     "report": "app.report",
     "save": "io",
     "to_onnx": "onnx",
+    "ColumnScaleWarning": "_core.warn",
+    "ComponentsWarning": "_core.warn",
+    "IndefiniteKernelWarning": "_core.warn",
+    "KernelWidthWarning": "_core.warn",
+    "LandmarkWarning": "_core.warn",
+    "MercerWarning": "_core.warn",
+    "NoiseWarning": "_core.warn",
+    "RepeatedRowsWarning": "_core.warn",
 }
 _MODULES = {
     "datasets",

@@ -2,6 +2,9 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 OURS = ("mercer", "sklearn", "joblib", "contextlib", "functools")  # packages whose lines are not the user's
 
@@ -51,9 +54,29 @@ class NoiseWarning(MercerWarning):
     """The noise variance leaves nothing outside, or nothing inside, the subspace."""
 
 
+_given: ContextVar[set | None] = ContextVar("given", default=None)
+
+
+@contextmanager
+def once() -> Iterator[None]:
+    """Give each category of warning once inside the block: a fit of many models speaks once."""
+    if _given.get() is not None:
+        yield
+        return
+    token = _given.set(set())
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def warn(message: str, category: type[Warning] = MercerWarning) -> None:
     """Issue a warning that points at the line of the user's code that led to it."""
-    warnings.warn(message, category, stacklevel=_user_level())
+    given = _given.get()
+    if given is None or category not in given:
+        warnings.warn(message, category, stacklevel=_user_level())
+    if given is not None:
+        given.add(category)
 
 
 def _user_level() -> int:

@@ -14,7 +14,7 @@ from .._core.registry import KERNELS
 from .._core.sklearn import CallbackSupportMixin, reported, with_callbacks
 from ..kernels import Precomputed, as_kernel
 from ..rkhs.landmarks import chooses_basis
-from . import validation
+from . import diagnostics, validation
 from .drawing import DrawsScores
 from .inverse import Returning
 from .kernel_parameter import Kernelled, bound_to
@@ -76,15 +76,14 @@ class KernelTransformer(
             return self._fit_lazy(kernel, X, weights, rng)
         X = validation.check_rows(self, X, kernel, fit=True)
         weights, counted = validation.check_weights(sample_weight, X)
-        kernel, points, gram = bound_to(kernel, X, weights, counted, self.center)
+        kernel, points, gram = bound_to(
+            kernel, X, weights, counted, self.center, names=getattr(self, "feature_names_in_", None)
+        )
         total = counted.shape[0] if weights is None else float(namespace(weights).sum(weights))
         w = None if weights is None else weights / total
         self.n_rows_ = float(total)
         self.subspace_ = self._find(kernel, points, gram, w, rng)
-        if self._keeps_rows:
-            validation.warn_of_rows(points, kernel)
-        if self.center:
-            validation.warn_of_width(kernel, points, self.subspace_.total_variance)
+        diagnostics.warn_of_outside(self.subspace_.report)
         self.kernel_ = kernel
         self.__dict__.pop("_nearest", None)  # what was learned from an earlier fit
         self.__dict__.pop("compression_", None)

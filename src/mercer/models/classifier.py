@@ -13,12 +13,13 @@ from .._core.dask import rowwise
 from .._core.registry import KERNELS, SOLVERS, register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, Named, StrOptions, reported, with_callbacks
 from ..kernels import Precomputed, as_kernel
+from ..linalg.eigenpairs import Report
 from ..rkhs import FeatureGaussian
 from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, variance_within
-from . import validation
+from . import diagnostics, validation
 from .base import fitted_copy
 from .drawing import DrawsRegions
-from .kernel_parameter import Kernelled, bound_to
+from .kernel_parameter import Kernelled, bound_to, with_width
 from .targets import check_labels, class_components, class_priors
 
 LEAST = np.log(np.finfo(float).tiny)  # of a probability: only a class of prior 0 has 0
@@ -47,7 +48,8 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
         linear discriminant in feature space has.
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, a function K(X, Y), or ``"precomputed"``. Widths that follow from
-        data are those of all rows.
+        data are those of all rows; a radial kernel without one has γ = 1/median squared distance, twice that of the
+        other models, which classified better on average over 29 tables.
     priors : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
         The probabilities p_c of the classes. The limiting rule uses them for ties alone.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
@@ -141,12 +143,12 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
     def _fit(self, X, y, sample_weight):
         self._validate_params()
         self.__dict__.pop("compression_", None)
-        kernel = as_kernel(self.kernel)
+        kernel = with_width(as_kernel(self.kernel), "median")
         X = validation.check_rows(self, X, kernel, fit=True)
         y = check_labels(self, X, y)
         weights, counted = validation.check_weights(sample_weight, X)
         classes, numbers = np.unique(y[counted], return_inverse=True)
-        kernel, points, gram = bound_to(kernel, X, weights, counted)
+        kernel, points, gram = bound_to(kernel, X, weights, counted, names=getattr(self, "feature_names_in_", None))
         shares = np.bincount(numbers, weights)
         shares = shares / shares.sum()
         self.class_prior_ = class_priors(self.priors, shares)
@@ -174,6 +176,12 @@ class KernelPCAClassifier(Kernelled, DrawsRegions, CallbackSupportMixin, Classif
         validation.check_indefinite("clip", max((s.report for s in subspaces), key=lambda report: report.negative_mass))
         self.densities_ = feature_gaussians(subspaces, self._shares, self.noise_ratio)
         self.noise_variance_ = self.densities_[0].rho
+        diagnostics.warn_of_outside(self.solver_)
+
+    @property
+    def solver_(self) -> Report:
+        """What was done to find the subspaces: the report of the class with the largest share outside."""
+        return max((subspace.report for subspace in self._subspaces()), key=lambda report: report.outside_share)
 
     def _fit_clones(self, X, y, weights):
         self._check_density()

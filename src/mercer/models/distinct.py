@@ -29,11 +29,11 @@ class Rows:
     member: np.ndarray
 
     @classmethod
-    def of(cls, kernel, X, sample_weight):
+    def of(cls, kernel, X, sample_weight, names=None):
         """The rows of X, checked already, that have a weight."""
         weights, counted = validation.check_weights(sample_weight, X)
         weights = np.ones(len(counted)) if weights is None else weights
-        kernel, points, gram = bound_to(kernel, X, weights, counted)
+        kernel, points, gram = bound_to(kernel, X, weights, counted, names=names)
         points, member = _distinct(points) if gram is None else (points, np.arange(len(counted)))
         w = np.bincount(member, weights)
         return cls(kernel, points, gram, w / w.sum(), counted, weights, member)

@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._core.arrays import rows
 from .._core.registry import KERNELS
-from ..kernels import Precomputed, as_kernel
+from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.operators import Dense
-from . import validation
+from . import diagnostics, validation
 
 
 class Kernelled:
@@ -33,7 +34,14 @@ class Kernelled:
         return tags
 
 
-def bound_to(kernel, X, weights, counted, center=True):
+def with_width(kernel: Kernel, gamma: str) -> Kernel:
+    """Return a radial kernel whose width is not given with the rule ``gamma``; any other kernel as it is."""
+    if kernel.distance is None or kernel.gamma is not None or getattr(kernel, "lengthscale", None) is not None:
+        return kernel
+    return clone(kernel).set_params(gamma=gamma)
+
+
+def bound_to(kernel, X, weights, counted, center=True, names=None):
     """Return the kernel bound to the rows that count, those rows, and their Gram matrix where it is given."""
     if isinstance(kernel, Precomputed):
         validation.check_gram(X)
@@ -42,4 +50,5 @@ def bound_to(kernel, X, weights, counted, center=True):
         points, gram = X if counted.shape[0] == X.shape[0] else rows(X, counted), None
         kernel = kernel.bind(points, weights, center=center)
     validation.check_diagonal(kernel.diag(points), kernel)
+    diagnostics.warn_of_rows(points, kernel, names)
     return kernel, points, gram

@@ -9,7 +9,7 @@ from .._core.registry import KERNELS, PREIMAGES, SOLVERS, register
 from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions
 from ..rkhs import primal, principal_subspace, subspace_of_moments
 from ..rkhs.landmarks import chooses_basis
-from . import validation
+from . import diagnostics, validation
 from .base import KernelTransformer
 
 
@@ -118,7 +118,7 @@ class KernelPCA(KernelTransformer):
             kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
         )
         validation.check_indefinite(self.indefinite, subspace.report)
-        validation.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
+        diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         return self._cut(subspace)
 
     @available_if(lambda self: chooses_basis(self.solver))

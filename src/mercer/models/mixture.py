@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 from itertools import cycle, islice
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
@@ -11,10 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from .._core.blas import single_blas
 from .._core.dask import rowwise
 from .._core.registry import KERNELS, PREIMAGES, register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, Named, StrOptions, reported, with_callbacks
-from ..kernels import Precomputed, as_kernel
+from ..kernels import Kernel, Precomputed, as_kernel
+from ..linalg.eigenpairs import Report
 from ..linalg.solvers.exact import Exact
 from ..preimage import as_preimage
 from ..preimage.batches import batches
@@ -22,7 +25,7 @@ from ..rkhs.basis import Coordinates
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
 from ..rkhs.landmarks import Landmarks
 from ..rkhs.mixture import FeatureMixture, posterior
-from . import validation
+from . import diagnostics, validation
 from .base import fitted_copy
 from .distinct import Rows
 from .drawing import DrawsClusters
@@ -166,16 +169,24 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
         self : object
             The fitted estimator.
         """
-        with validation.unchanged_on_error(self), reported(self, X):
+        with validation.unchanged_on_error(self), reported(self, X), single_blas:  # the same bits for any threads
             self._fit(X, sample_weight)
         return self
+
+    def _rows_of(self, kernel: Kernel, X: Any, sample_weight: Any) -> Rows:
+        return Rows.of(kernel, X, sample_weight, getattr(self, "feature_names_in_", None))
+
+    @property
+    def solver_(self) -> Report:
+        """What was done to find the subspaces: the report of the cluster with the largest share outside."""
+        return max((density.subspace.report for density in self.densities_), key=lambda report: report.outside_share)
 
     def _fit(self, X, sample_weight):
         self._validate_params()
         self.__dict__.pop("compression_", None)
         kernel = as_kernel(self.kernel)
         X = validation.check_rows(self, X, kernel, fit=True)
-        rows, q, rho = Rows.of(kernel, X, sample_weight), self._components(), float(self.noise_variance)
+        rows, q, rho = self._rows_of(kernel, X, sample_weight), self._components(), float(self.noise_variance)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
         validation.check_indefinite("clip", coordinates.report)
@@ -187,6 +198,7 @@ class KernelPCAMixture(Kernelled, DrawsClusters, CallbackSupportMixin, ClusterMi
         self.converged_, self.n_iter_ = best.converged, len(best.bounds)
         self.responsibilities_ = self._of_all_rows(best.last.R[rows.member], X, rows.counted)
         self.labels_ = self.responsibilities_.argmax(axis=1)
+        diagnostics.warn_of_outside(self.solver_)
         self._warn(q)
 
     def _components(self):

@@ -16,7 +16,7 @@ from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions
 from .._core.tiles import row_tiles
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, FeatureGaussian, noise_variance, primal, principal_subspace
-from . import validation
+from . import diagnostics, validation
 from .base import KernelTransformer
 
 SHARE = 0.95  # of the variance: what the components hold where nobody says how many
@@ -150,7 +150,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
             kernel, X, q, gram=gram, weights=weights, center=self.center, solver=solver, rng=rng
         )
         validation.check_indefinite("clip", subspace.report)
-        validation.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
+        diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         self._tell_iterations(solver, subspace)
         q = self._wanted(subspace)
         self.noise_variance_ = self._noise(subspace, q)

@@ -15,7 +15,7 @@ from ..linalg.operators import Dense, Gram
 from ..rkhs import principal_subspace
 from ..rkhs.sparse.likelihood import Likelihood, choose_candidates, row_numbers
 from ..rkhs.sparse.weights import ALGORITHMS, check_noise, fit_number, fit_weights
-from . import validation
+from . import diagnostics, validation
 from .base import KernelTransformer
 
 DEFAULT_NOISE = 0.05  # of the largest noise variance that leaves an anchor
@@ -197,7 +197,7 @@ class SparseKernelPCA(KernelTransformer):
         B = subspace.axes.B.astype(float)
         turn = np.diag(data.signs(active, B, X)).astype(subspace.axes.B.dtype)
         self._along = data.variances(active, B)
-        validation.warn_of_spectrum(self._along, data.trace, X.shape[0])
+        diagnostics.warn_of_spectrum(self._along, data.trace, X.shape[0])
         return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=data.trace))
 
     def _check_asked(self):

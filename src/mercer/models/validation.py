@@ -1,6 +1,5 @@
 """Validation that the models share, and the texts of the errors."""
 
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -9,25 +8,21 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from .._core import arrays, dask
 from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight
+from .._core.warn import IndefiniteKernelWarning, once, warn
 
 ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix is no kernel matrix
 ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: below it, negative eigenvalues are rounding
-FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
-SAME = 1e-6  # of k(x, x): rows whose variance in feature space is less are all but one
-MANY_ROWS = 1000  # from which on copies are looked at; scales are told from as many
-SOME_ROWS = 20  # from which on a column's scale is known
-COPIES = 0.5  # of the rows are different: fewer is worth a word
-UNSCALED = 100  # times the standard deviation of the median column; in tables of one unit it is 10 at most
 DTYPES = [np.float64, np.float32]
 
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Give the estimator back its state when the block raises: nothing stays half-fitted."""
+    """Give the estimator back its state when the block raises, and warn of each thing once: the frame of every fit."""
     before = dict(estimator.__dict__)
     try:
-        yield
+        with once():
+            yield
     except BaseException:
         state = estimator.__dict__
         of_callbacks = {name: value for name, value in state.items() if name.startswith(CALLBACK_ATTRIBUTES)}
@@ -188,68 +183,6 @@ def check_all_components(n_components, n):
     )
 
 
-def warn_of_spectrum(variances, total, n):
-    """Warn of the two ends of a kernel's width, where components mean nothing."""
-    if variances.shape[0] == 0:
-        warnings.warn(
-            "The data are constant in feature space: no component has any variance. Rows that are all equal, or "
-            "a kernel that is far too wide (gamma near 0), give this.",
-            stacklevel=4,
-        )
-    elif n > 2 and variances[0] * (n - 1) < FLAT * total:
-        warnings.warn(
-            "The kernel is too narrow for these data: K ≈ I, every row is its own component and the components "
-            "mean nothing. Use a smaller gamma, for example gamma='median'.",
-            stacklevel=4,
-        )
-
-
-def warn_of_width(kernel, X, total):
-    """Warn of a stationary kernel so wide that all rows are one in feature space, to the digits that anybody sees."""
-    if kernel.stationary and 0 < total < SAME * float(kernel.diag(X[:1, :])[0]):
-        warnings.warn(
-            f"The kernel is too wide for these data: K ≈ 11ᵀ, its entries differ by about {total:.0e}, and kernel PCA "
-            "is linear PCA with fewer digits. Use a larger gamma, for example gamma='median', or kernel='linear'.",
-            stacklevel=5,
-        )
-
-
-def warn_of_rows(X, kernel):
-    """Warn of many rows that are copies of each other, and of columns that drown the others."""
-    if hasattr(X, "toarray") or arrays.is_foreign(X) or not kernel.stationary:
-        return  # rows on a device are not looked at: it would cost them more than it tells
-    if X.shape[0] >= MANY_ROWS:
-        _warn_of_copies(X)
-    if X.shape[0] >= SOME_ROWS:
-        _warn_of_scales(X, kernel)
-
-
-def _warn_of_copies(X):
-    # equal rows have equal projections, and those of different ones differ but by a miracle
-    distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
-    if distinct < COPIES * X.shape[0]:
-        warnings.warn(
-            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, "
-            "with the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
-            "np.unique(X, axis=0, return_counts=True) finds them.",
-            stacklevel=6,
-        )
-
-
-def _warn_of_scales(X, kernel):
-    spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
-    varied, lengthscale = spread[spread > 0], getattr(kernel, "lengthscale", None)
-    if len(varied) == 0 or varied.max() <= UNSCALED * varied.min():
-        return  # the usual case, without the median
-    for_each = lengthscale is not None and np.ndim(lengthscale) > 0
-    if not for_each and varied.max() > UNSCALED * np.median(varied):
-        warnings.warn(
-            f"Column {int(np.argmax(spread))} varies {varied.max() / np.median(varied):.0f} times as much as the "
-            "median column, and the others hardly count. Scale the columns, for example with StandardScaler.",
-            stacklevel=6,
-        )
-
-
 def check_indefinite(policy, report):
     """Warn of negative eigenvalues, which are left out, or refuse them."""
     if report.negative_mass < NEGLIGIBLE_MASS:
@@ -260,8 +193,8 @@ def check_indefinite(policy, report):
             f"{what}. Use a positive definite kernel, add a multiple of the identity to the matrix, or "
             "indefinite='clip' to leave the negative part out."
         )
-    warnings.warn(
+    warn(
         f"{what}, and negative ones hold {report.negative_mass:.1%} of the spectrum's mass. They are left out. "
         "Use a positive definite kernel; KernelPCA(indefinite='error') refuses others.",
-        stacklevel=4,
+        IndefiniteKernelWarning,
     )

@@ -1,0 +1,122 @@
+"""Warnings about data and kernel that every estimator gives in ``fit``: width, scales, copies, landmarks."""
+
+from typing import Any
+
+import numpy as np
+
+from .._core.arrays import Array, double, is_foreign
+from .._core.warn import (
+    ColumnScaleWarning,
+    ComponentsWarning,
+    KernelWidthWarning,
+    LandmarkWarning,
+    RepeatedRowsWarning,
+    warn,
+)
+from ..kernels import Kernel
+from ..linalg.eigenpairs import Report
+
+LOOKED_AT = 300  # rows whose kernel matrix shows the bulk of K
+NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
+WIDE = 1e-6  # 1 − cosine that 99 % of the pairs stay below: K ≈ 11ᵀ
+BULK = 0.99
+FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
+MANY_ROWS = 1000  # from which on copies are looked for; scales are estimated from as many
+SOME_ROWS = 20  # from which on a column's scale, and the bulk of K, are known
+COPIES = 0.5  # of the rows are different: fewer deserve a warning
+UNSCALED = 100  # times the standard deviation of the median column; in tables of one unit it is 10 at most
+OUTSIDE = 0.05  # of the variance: more outside the span of landmarks deserves a warning
+NAMED = 3  # columns named in a warning
+REMEDY = "make_pipeline(StandardScaler(), model)"
+
+
+def warn_of_rows(X: Any, kernel: Kernel, names: Any = None) -> None:
+    """Warn of columns that decide all distances, of copies of rows, and of a kernel that is too narrow or too wide."""
+    if hasattr(X, "toarray") or is_foreign(X) or not kernel.stationary:
+        return  # reading rows back from a device would cost more than the warning is worth
+    if X.shape[0] >= MANY_ROWS:
+        _warn_of_copies(X)
+    if X.shape[0] >= SOME_ROWS and not _warn_of_scales(X, kernel, names):
+        _warn_of_width(X, kernel)
+
+
+def _warn_of_copies(X: np.ndarray) -> None:
+    # equal rows have equal projections, and different rows almost surely have different ones
+    distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
+    if distinct < COPIES * X.shape[0]:
+        warn(
+            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, "
+            "with the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
+            "np.unique(X, axis=0, return_counts=True) finds them.",
+            RepeatedRowsWarning,
+        )
+
+
+def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
+    """Warn if a few columns decide all distances; return True then."""
+    spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
+    varied = spread[spread > 0]
+    if len(varied) == 0 or varied.max() <= UNSCALED * varied.min():
+        return False  # the usual case, without the median
+    if np.ndim(getattr(kernel, "lengthscale", None) or 0) > 0 or varied.max() <= UNSCALED * np.median(varied):
+        return False
+    large = np.argsort(-spread)[: np.count_nonzero(spread > UNSCALED * np.median(varied))]
+    named = ", ".join(f"{j}" if names is None else repr(str(names[j])) for j in large[:NAMED].tolist())
+    others = f" and {len(large) - NAMED} more" if len(large) > NAMED else ""
+    warn(
+        f"Column{'s' if len(large) > 1 else ''} {named}{others}: the standard deviation is up to "
+        f"{varied.max() / np.median(varied):.0f} times that of the median column, and the other columns hardly count "
+        f"in the distances. Scale the columns, for example {REMEDY}.",
+        ColumnScaleWarning,
+    )
+    return True
+
+
+def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
+    """Warn if K ≈ I or K ≈ 11ᵀ, judged by the bulk of the kernel matrix of some rows; constant rows are not judged."""
+    some = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], LOOKED_AT)).astype(int)]
+    root = np.sqrt(double(kernel.diag(some)))
+    cosines = np.abs(double(kernel(some, some))) / np.outer(root, root)
+    off = cosines[~np.eye(len(some), dtype=bool)].reshape(len(some), -1)
+    nearest = float(np.median(off.max(axis=1)))
+    if nearest < NARROW:
+        warn(
+            "The kernel is too narrow for these data: K ≈ I, so that every row is its own component and the components "
+            f"mean little (for half of the rows, k(x, y) with the most similar of {len(some) - 1} others is below "
+            f"{nearest:.2g}). Use a smaller gamma, for example gamma=None, which adapts to the data.",
+            KernelWidthWarning,
+        )
+    elif 0 < float(np.quantile(1 - off, BULK)) < WIDE:
+        warn(
+            "The kernel is too wide for these data: K ≈ 11ᵀ, its entries differ by about "
+            f"{float(np.quantile(1 - off, BULK)):.0e}, and kernel PCA is linear PCA with fewer digits. Use a larger "
+            "gamma, for example gamma=None, which adapts to the data, or kernel='linear'.",
+            KernelWidthWarning,
+        )
+
+
+def warn_of_spectrum(variances: Array, total: float, n: int, kernel: Kernel | None = None) -> None:
+    """Warn of data that are constant in feature space, and of a flat spectrum."""
+    if variances.shape[0] == 0:
+        warn(
+            "The data are constant in feature space: no component has any variance. Rows that are all equal, or "
+            "a kernel that is far too wide (gamma near 0), give this.",
+            ComponentsWarning,
+        )
+    elif n > 2 and variances[0] * (n - 1) < FLAT * total:
+        warn(
+            "The kernel is too narrow for these data: K ≈ I, every row is its own component and the components "
+            "mean nothing. Use a smaller gamma, for example gamma=None, which adapts to the data.",
+            KernelWidthWarning,
+        )
+
+
+def warn_of_outside(report: Report) -> None:
+    """Warn of a considerable share of the variance outside the span of landmarks."""
+    if hasattr(report.solver, "basis") and report.outside_share > OUTSIDE:
+        warn(
+            f"{report.outside_share:.1%} of the variance lies outside the span of the landmarks, where the model sees "
+            "nothing. Use more of them, solver=Landmarks(n=…) of mercer.eigen, or a wider kernel (a smaller gamma), or "
+            "for up to 100,000 rows solver='davidson'.",
+            LandmarkWarning,
+        )
