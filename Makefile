@@ -19,6 +19,8 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 HERE := $(shell pwd | cksum | cut -d' ' -f1)
 SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_core/_native.c)
 BIN = .venv/bin
+# Modules are compiled when they are first imported: those of a test environment would take 200 MB, most of them unused.
+PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
@@ -26,7 +28,7 @@ test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full clean \
-	wheel sbom compatibility release-check
+	wheel wheels sbom compatibility release-check
 .NOTPARALLEL:
 
 help:
@@ -93,7 +95,11 @@ wheel: .venv/.release-$(HERE)
 
 # Model files of this version, which later versions must be able to read.
 compatibility: .venv/.test-$(HERE)
-	@$(BIN)/python tools/compatibility.py
+	@$(BIN)/python tests/data/make_models.py
+
+# Wheels for all platforms of this system; on Linux it needs Docker.
+wheels: .venv/.release-$(HERE)
+	@$(BIN)/python -m cibuildwheel --output-dir dist
 
 # What mercer needs at run time, as CycloneDX: from an environment that holds nothing else.
 sbom: .venv/.release-$(HERE)
@@ -111,29 +117,29 @@ clean:
 
 .venv/.test-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with its test tools into .venv (a minute or two, once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_test)]' $(LIBRARIES_test)
+	@$(PIP) -e '.[$(EXTRAS_test)]' $(LIBRARIES_test)
 	@$(SAY_IF_NO_C)
 	@touch .venv/.demo-$(HERE) $@
 
 .venv/.arrays-$(HERE): .venv/.test-$(HERE)
 	@echo 'Installing torch, Polars, pyarrow and onnxruntime into .venv (a minute or two, once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_arrays)]' $(LIBRARIES_arrays)
+	@$(PIP) -e '.[$(EXTRAS_arrays)]' $(LIBRARIES_arrays)
 	@touch $@
 
 .venv/.release-$(HERE): .venv/.test-$(HERE)
 	@echo 'Installing the tools of a release into .venv (once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[release]'
+	@$(PIP) -e '.[release]'
 	@touch $@
 
 .venv/.demo-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with matplotlib into .venv (a minute, once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_demo)]'
+	@$(PIP) -e '.[$(EXTRAS_demo)]'
 	@$(SAY_IF_NO_C)
 	@touch $@
 
 .venv/.docs-$(HERE): $(SOURCES) | .venv/.made-$(HERE)
 	@echo 'Installing mercer with its documentation tools into .venv (a minute or two, once)'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS_docs)]'
+	@$(PIP) -e '.[$(EXTRAS_docs)]'
 	@touch $@
 
 # The oldest versions are the lower bounds of pyproject.toml: "numpy>=1.26" becomes "numpy==1.26.*".

@@ -45,7 +45,8 @@ def main() -> None:
 
 def check_wheel(path: Path) -> None:
     """Check that a wheel has what it needs and nothing else."""
-    names = zipfile.ZipFile(path).namelist()
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
     unwanted = [name for name in names if _unwanted(name)]
     assert not unwanted, f"{path.name} should not contain {unwanted}"
     for needed in ("mercer/py.typed", "licenses/LICENSE", "mercer/app/report/", "entry_points.txt"):
@@ -64,7 +65,8 @@ def _unwanted(name: str) -> bool:
 
 def check_sdist(path: Path) -> None:
     """Check that a source distribution has the C source, the tests and the licence, and nothing that was built."""
-    names = [name.partition("/")[2] for name in tarfile.open(path).getnames()]
+    with tarfile.open(path) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
     for needed in ("src/mercer/_core/_native.c", "setup.py", "LICENSE", "README.md", "tests/test_native.py"):
         assert needed in names, f"{path.name} lacks {needed}"
     built = [name for name in names if name.endswith((".so", ".pyd", ".pyc"))]

@@ -1,16 +1,31 @@
-"""Write the model files that tests keep, with what each model computed: once for every format, never again.
+"""Write the model files that tests keep, with what each model computed: one for each estimator and each kernel.
 
-python tests/data/make_models.py
+``make compatibility`` runs it. A file that is there is never written again: later versions must read it.
 """
 
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_iris
+from sklearn.gaussian_process.kernels import RationalQuadratic as GPRationalQuadratic
 
 import mercer
 from mercer.io import FORMAT
-from mercer.kernels import RBF, Linear
+from mercer.kernels import (
+    RBF,
+    Chi2,
+    Cosine,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    OnColumns,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+    Sigmoid,
+)
 from mercer.rkhs.landmarks import Landmarks
 from mercer.tables import learn
 from mercer.tables.table import as_table
@@ -30,11 +45,47 @@ MODELS = {
     "mixture": mercer.KernelPCAMixture(2, 2, kernel=G, random_state=0),
     "classifier": mercer.KernelPCAClassifier(kernel=G),
     "monitor": mercer.KernelPCAMonitor(random_state=0),
+    "search": mercer.KernelPCAClassifierCV([G], n_components=[1, 2], noise_ratios=[0.1], cv=2, random_state=0),
+    "imputer": mercer.KernelPCAImputer(2, random_state=0),
 }
+KERNELS = {
+    "rbf": RBF(lengthscale=[1.0, 2.0, 1.0, 0.5]),
+    "laplacian": Laplacian(gamma=0.2),
+    "matern": Matern(nu=2.5, gamma="median"),
+    "rational_quadratic": RationalQuadratic(alpha=2.0, gamma=0.2),
+    "inverse_multiquadric": InverseMultiquadric(gamma=0.2),
+    "chi2": Chi2(gamma=0.5),
+    "linear": Linear(),
+    "polynomial": Polynomial(degree=3, gamma=0.1, coef0=0.5),
+    "sigmoid": Sigmoid(gamma=0.01, coef0=0.1),
+    "cosine": Cosine(),
+    "composed": 2.0 * OnColumns(RBF(gamma=0.3), [0, 2]) * Normalized(Polynomial(degree=2)) + Linear(),
+    "gaussian_process": GPRationalQuadratic(),
+    "precomputed": Precomputed(diag=1.0),
+}
+FEW = slice(None, None, 3)  # rows of the table, for files that only keep a kernel
 
 
 def main():
     """Fit and write each model."""
+    write_models()
+    write_kernels()
+
+
+def write_kernels():
+    """Fit a small model with each kernel: on positive numbers, which all of them take."""
+    for name, kernel in KERNELS.items():
+        path = HERE / f"format{FORMAT}_kernel_{name}.mercer"
+        if path.exists():
+            continue
+        X = TABLE[FEW] if name != "precomputed" else G(TABLE[FEW], TABLE[FEW])
+        model = mercer.KernelPCA(2, kernel=kernel).fit(X)
+        mercer.save(model, path)
+        np.savez_compressed(path.with_suffix(".npz"), X=X, transform=model.transform(X))
+
+
+def write_models():
+    """Fit and write each estimator, with the recipe of the table."""
     recipe = learn(as_table(TABLE), ["x0", "x1", "x2", "x3"])
     X = recipe.rows(TABLE)
     for name, model in MODELS.items():

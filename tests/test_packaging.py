@@ -1,0 +1,144 @@
+"""Packaging and continuous integration: make targets exist, versions agree, contents of wheels are checked."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml", reason="PyYAML reads the workflows")
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):(?!=)", MAKEFILE, re.MULTILINE))
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def jobs(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_steps_of_workflows_are_make_targets(path):
+    """What runs there runs here: a step is an action, or one make target that exists."""
+    for job in jobs(path):
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            if "run" in step:
+                command = step["run"].split()
+                assert command[0] == "make"
+                assert command[1] in TARGETS
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_may_do_no_more_than_they_need(path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["group"]
+    actions = {step["uses"] for job in jobs(path) for step in job["steps"] if "uses" in step}
+    assert all(re.fullmatch(r"[\w./-]+@(release/)?v\d+", action) for action in actions)
+
+
+def test_every_phony_target_is_a_rule_and_help_names_them():
+    phony = re.search(r"^\.PHONY: (.*?[^\\])$", MAKEFILE, re.MULTILINE | re.DOTALL)[1].replace("\\", "").split()
+    assert set(phony) <= TARGETS
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("test", "test-arrays", "test-oldest", "wheel", "docs", "release-check"):
+        assert f"make {target} " in shown
+
+
+def test_the_oldest_and_the_newest_pythons_are_tested():
+    (matrix,) = [
+        job["strategy"]["matrix"] for job in jobs(ROOT / ".github" / "workflows" / "tests.yml") if "strategy" in job
+    ]
+    oldest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
+    assert oldest in matrix["python"]
+    assert len(matrix["python"]) >= 2
+
+
+def test_continuous_integration_runs_all_tests():
+    script = read(".ci/run")
+    assert "make test\n" in script
+    assert "make test-arrays\n" in script
+
+
+def test_all_is_every_extra_of_a_user():
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    (everything,) = extras["all"]
+    named = set(re.search(r"\[(.*)\]", everything)[1].split(","))
+    assert named == set(extras) - {"all", "test", "lint", "docs", "release"}
+
+
+def test_torch_is_not_in_an_extra():
+    """`make test` installs none of the large array libraries."""
+    wanted = " ".join(bound for bounds in PYPROJECT["project"]["optional-dependencies"].values() for bound in bounds)
+    assert "torch" not in wanted
+    test = re.search(r"^LIBRARIES_test = (.*)$", MAKEFILE, re.MULTILINE)[1]
+    assert "torch" not in test
+
+
+def test_versions_and_requirements_agree():
+    version = PYPROJECT["project"]["version"]
+    assert f"version: {version}\n" in read("CITATION.cff")
+    recipe = read("conda/meta.yaml")
+    assert f'version = "{version}"' in recipe
+    for bound in PYPROJECT["project"]["dependencies"]:
+        assert f"- {bound.replace('>=', ' >=')}\n" in recipe
+
+
+def test_addresses_agree():
+    """One address of the source, wherever it is written."""
+    source = PYPROJECT["project"]["urls"]["Source"]
+    pages = ["SECURITY.md", "CITATION.cff", "conda/meta.yaml", ".github/ISSUE_TEMPLATE/config.yml"]
+    for page in pages:
+        found = set(re.findall(r"https://github\.com/[\w-]+/[\w-]+", read(page)))
+        assert found == {source}, page
+
+
+SETTINGS = [*sorted((ROOT / ".github").rglob("*.yml")), ROOT / ".readthedocs.yaml", ROOT / "CITATION.cff"]
+
+
+@pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.name)
+def test_settings_are_yaml(path):
+    assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
+
+
+def test_read_the_docs_installs_extras_that_exist():
+    settings = yaml.safe_load(read(".readthedocs.yaml"))
+    (install,) = settings["python"]["install"]
+    assert set(install["extra_requirements"]) <= set(PYPROJECT["project"]["optional-dependencies"])
+    assert (ROOT / settings["sphinx"]["configuration"]).exists()
+
+
+def test_a_release_is_refused_where_versions_differ(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import release_check
+
+    release_check.check_version()
+    release_check.check_files()
+    monkeypatch.setattr(release_check, "version", lambda: "9.9.9")
+    for check in (release_check.check_version, release_check.check_changelog):
+        with pytest.raises(AssertionError, match=r"9\.9\.9"):
+            check()
+
+
+def test_contents_of_wheels_are_checked(tmp_path, monkeypatch):
+    import zipfile
+
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import wheel as tool
+
+    path = tmp_path / "mercer-0-cp311-abi3-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mercer/__init__.py", "")
+        archive.writestr("mercer/_core/_native.c", "")
+    with pytest.raises(AssertionError, match=r"should not contain \['mercer/_core/_native.c'\]"):
+        tool.check_wheel(path)
+    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in tool.pythons()
