@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from mercer import KernelPCA, plots
-from mercer.app.demo import rings
+from mercer.datasets import rings
 from mercer.kernels import RBF
 
 GREY = "#7d8794"  # readable on a white page and on a black one

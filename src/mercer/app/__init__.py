@@ -1,1 +1,1 @@
-"""What people touch: the command line, reports, the demo, planning and the reproductions of the papers."""
+"""Applications: the command line, reports, the explorer, the demo, cost estimates and reproductions of the papers."""

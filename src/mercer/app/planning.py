@@ -1,7 +1,9 @@
-"""What a fit will cost: memory and time of each solver before anything is allocated."""
+"""Estimates of memory and time of a fit for each solver, before anything large is allocated."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +15,14 @@ from ..linalg.solvers.exact import ARRAYS as EXACT_ARRAYS
 from ..rkhs.landmarks import choose
 
 PROBE = 512  # rows of the tile and of the product that are timed
-DAVIDSON_PASSES, LANCZOS_PASSES, RANDOMIZED_PASSES = 3, 4, 5  # Lanczos: for each component, and 20 to begin with
-LAPACK_FLOPS = 4  # times n³: reduction, divide and conquer, back-transformation; half of them not in matrix products
+DAVIDSON_PASSES, LANCZOS_PASSES, RANDOMIZED_PASSES = 3, 4, 5  # Lanczos: per component, and 20 initially
+LAPACK_FLOPS = 4  # times n³: reduction, divide and conquer, back-transformation; half of it outside matrix products
+ACCURATE = {"exact", "davidson", "lanczos"}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One solver's share of a plan."""
+    """Memory and time of one solver."""
 
     solver: str
     gigabytes: float
@@ -27,10 +30,14 @@ class Cost:
     fits: bool
     exact: bool
 
+    def __str__(self) -> str:
+        note = "" if self.fits else "  more than the available memory"
+        return f"{self.solver:<12}{self.gigabytes:>9.2f} GB{_duration(self.seconds):>12}{note}"
+
 
 @dataclass(frozen=True)
 class Plan:
-    """The cost of each solver, and the one that ``"auto"`` takes."""
+    """The cost of each solver, and the one that ``"auto"`` chooses."""
 
     n: int
     d: int
@@ -38,36 +45,34 @@ class Plan:
     auto: str
     costs: tuple[Cost, ...]
 
-    def __str__(self):
-        lines = [f"{self.n} rows, {self.d} columns, {self.q} components; solver='auto' takes {self.auto}"]
-        lines += [f"{'solver':<12}{'memory':>12}{'time':>12}"]
-        lines += [f"{c.solver:<12}{c.gigabytes:>9.2f} GB{_duration(c.seconds):>12}{_remark(c)}" for c in self.costs]
-        return "\n".join(lines)
+    def __str__(self) -> str:
+        head = f"{self.n} rows, {self.d} columns, {self.q} components; solver='auto' chooses {self.auto}"
+        return "\n".join([head, f"{'solver':<12}{'memory':>12}{'time':>12}", *map(str, self.costs)])
 
 
-def plan(n, d, q=10, *, kernel="rbf", dtype=np.float64, m=None):
-    """Return memory and time of a kernel PCA of n rows, d columns and q components, for each solver.
+def plan(n: int, d: int, q: int = 10, *, kernel: Any = "rbf", dtype: Any = np.float64, m: int | None = None) -> Plan:
+    """Estimate memory and time of a kernel PCA for each solver.
 
-    Times follow from a tile of the kernel and a matrix product that are timed here and now: trust them within a
-    factor of two or three.
+    Times are extrapolated from one tile of the kernel matrix and one matrix product, which are timed by this call;
+    expect them to be accurate within a factor of two or three.
 
     Parameters
     ----------
     n, d : int
-        The numbers of rows and columns.
+        Number of rows and of columns.
     q : int, default=10
-        The number of components.
+        Number of components.
     kernel : str or Kernel, default="rbf"
         The kernel, as for ``KernelPCA``.
     dtype : dtype, default=float64
-        That of the rows.
+        Data type of the rows.
     m : int, default=None
-        The number of landmarks; None for what ``Landmarks()`` takes.
+        Number of landmarks; None for the default of ``Landmarks()``.
 
     Returns
     -------
     plan : Plan
-        Bytes and seconds of each solver, and what ``"auto"`` would choose.
+        Gigabytes and seconds of each solver, and the choice of ``"auto"``.
 
     Examples
     --------
@@ -78,11 +83,10 @@ def plan(n, d, q=10, *, kernel="rbf", dtype=np.float64, m=None):
     n, d, q = int(n), int(d), int(q)
     m = min(n, max(500, 10 * q) if m is None else m)
     entry, flop = _rates(as_kernel(kernel), d, dtype)
-    width, size = q + max(EXTRA, q // 5), np.dtype(dtype).itemsize
-    rank = rank_for(n, q)
+    width, size, rank = q + max(EXTRA, q // 5), np.dtype(dtype).itemsize, rank_for(n, q)
     one_pass = n**2 / 2 * (entry + 4 * width * flop)
     model = size * n * (d + q)
-    table = {
+    table = {  # bytes, and seconds on one thread
         "exact": (EXACT_ARRAYS * 8 * n**2, n**2 / 2 * entry + LAPACK_FLOPS * n**3 * flop),
         "davidson": (
             model + 4 * n * rank + 8 * size * n * width,
@@ -95,23 +99,23 @@ def plan(n, d, q=10, *, kernel="rbf", dtype=np.float64, m=None):
         "randomized": (model + 2 * RANDOMIZED_PASSES * size * n * (q + 10), RANDOMIZED_PASSES * one_pass),
         "landmarks": (8 * 4 * m**2 + size * m * (d + q), n * m * (entry + m * flop) + 10 * m**3 * flop),
     }
-    free, exact = available_bytes(), {"exact", "davidson", "lanczos"}
+    free = available_bytes()
     costs = tuple(
-        Cost(name, need / 1e9, seconds / threads(), need < free, name in exact)
+        Cost(name, need / 1e9, seconds / threads(), need < free, name in ACCURATE)
         for name, (need, seconds) in table.items()
     )
     return Plan(n, d, q, type(choose("auto", n, q)).__name__.lower(), costs)
 
 
-def _rates(kernel, d, dtype):
-    """Seconds for an entry of the kernel matrix and for a multiplication with addition, on one thread."""
+def _rates(kernel: Any, d: int, dtype: Any) -> tuple[float, float]:
+    """Return the seconds per entry of the kernel matrix and per multiply-add, on one thread."""
     X = np.random.default_rng(0).random((PROBE, d)).astype(dtype)
     k, K = kernel.bind(X).onto(X), np.ones((PROBE, PROBE), dtype)
     return _seconds(lambda: k(X)) / PROBE**2, _seconds(lambda: K @ K) / PROBE**3
 
 
-def _seconds(f):
-    """The shortest of a few runs, the first of which warms up."""
+def _seconds(f: Callable[[], Any]) -> float:
+    """Return the time of the fastest of four runs, the first of which warms up."""
     times = []
     for _ in range(4):
         start = perf_counter()
@@ -120,11 +124,7 @@ def _seconds(f):
     return min(times)
 
 
-def _duration(seconds):
+def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.2g} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
-
-
-def _remark(cost):
-    return "" if cost.fits else "  more than is free"
