@@ -195,7 +195,7 @@ def test_small_feature_spaces_are_decomposed_themselves(kernel, there):
         KernelPCA(kernel=RBF(2.0), center=False),
         ProbabilisticKernelPCA(0.8, kernel=RBF(0.3)),
         ProbabilisticKernelPCA(kernel=RBF(0.3), noise_variance=0.01),
-        ProbabilisticKernelPCA(2, kernel=Linear(), noise_variance="mle-rank"),
+        ProbabilisticKernelPCA(2, kernel=Linear(), noise_variance="mle"),
     ],
     ids=repr,
 )

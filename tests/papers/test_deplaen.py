@@ -41,7 +41,7 @@ SIGMA = W @ W.T + NOISE * np.eye(len(W))  # of (3)
 B = E * np.append(MU[:q] / np.sqrt(N), np.sqrt(NOISE * MU[q:]))  # table 4
 
 
-def model(solver="exact", noise="mle", kernel=QUADRATIC, **parameters):
+def model(solver="exact", noise="paper", kernel=QUADRATIC, **parameters):
     return ProbabilisticKernelPCA(q, noise_variance=noise, kernel=kernel, solver=solver, **parameters).fit(X)
 
 

@@ -228,10 +228,10 @@ def test_the_iteration_is_that_of_its_steps(rho):
         Q = Q_new
 
 
-@pytest.mark.parametrize("rho", ["mle", 0, RHO, 1e-3])
+@pytest.mark.parametrize("rho", ["paper", 0, RHO, 1e-3])
 @pytest.mark.parametrize("kernel", [QUADRATIC, RBF(0.3)], ids=repr)
 def test_expectation_maximisation_climbs_to_what_the_eigenpairs_give(kernel, rho, same_up_to_sign):
-    rho = min(rho, 0.02) if kernel == RBF(0.3) and rho != "mle" else rho
+    rho = min(rho, 0.02) if kernel == RBF(0.3) and rho != "paper" else rho
     em = ProbabilisticKernelPCA(q, noise_variance=rho, kernel=kernel, solver="em", random_state=0, tol=1e-9).fit(X)
     direct = ProbabilisticKernelPCA(q, noise_variance=rho, kernel=kernel, solver="exact").fit(X)
     trace = em.log_likelihoods_
@@ -240,7 +240,7 @@ def test_expectation_maximisation_climbs_to_what_the_eigenpairs_give(kernel, rho
     np.testing.assert_allclose(em.explained_variance_, direct.explained_variance_, rtol=1e-8)
     assert em.noise_variance_ == pytest.approx(direct.noise_variance_, rel=1e-8)
     same_up_to_sign(em.transform(NEW), direct.transform(NEW), 1e-6)
-    constant = N / 2 * np.log(em.noise_variance_) if rho == "mle" else 0
+    constant = N / 2 * np.log(em.noise_variance_) if rho == "paper" else 0
     assert trace[-1] + constant == pytest.approx(direct.score(X), rel=1e-6, abs=1e-12)
 
 

@@ -1,4 +1,6 @@
-"""Kernels, as their formulas; ``as_kernel`` is the door through which names and functions become kernels."""
+"""Kernels, written as their formulas; ``as_kernel`` converts names and functions to kernels."""
+
+from typing import Any
 
 import sklearn.gaussian_process.kernels as gp
 
@@ -11,13 +13,13 @@ from .radial import RBF, Chi2, InverseMultiquadric, Laplacian, Matern, RationalQ
 from .wrapped import FromFunction, GaussianProcess
 
 
-def as_kernel(kernel):
-    """Return the kernel that a name, a kernel, scikit-learn's Gaussian-process kernel or a function stands for.
+def as_kernel(kernel: Any) -> Kernel:
+    """Convert a name, a Gaussian-process kernel of scikit-learn or a function to a kernel.
 
     Parameters
     ----------
     kernel : str, Kernel, kernel of scikit-learn, or callable
-        What to take as a kernel.
+        The object to convert; a Kernel is returned unchanged.
 
     Returns
     -------

@@ -1,9 +1,10 @@
-"""What a kernel is: a function of pairs of rows, most often a profile of one statistic of the pair."""
+"""The base classes of kernels: functions of pairs of rows, most often a profile of one statistic of the pair."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from numbers import Real
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,10 +12,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._core import arrays, native
-from .._core.arrays import asarray_like, hstack, namespace
-from .width import number, resolve_gamma, resolve_lengthscale
+from .._core.arrays import Array, asarray_like, hstack, namespace
+from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
-MOST_FEATURES = 1000  # of an explicit map: beyond, a kernel matrix is the better way
+K = TypeVar("K", bound="Kernel")
+MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
 
 
 class Kernel(ABC, BaseEstimator):
@@ -34,90 +36,94 @@ class Kernel(ABC, BaseEstimator):
     RBF(gamma=1.0)
     """
 
-    sparse = False  # whether rows may come as a sparse matrix
-    nonnegative = False  # whether the entries of the rows must not be negative
-    stationary = False  # whether k(x, y) depends on x − y alone
-    differentiable = True  # whether it has a gradient
-    definite = True  # whether every Gram matrix is positive semi-definite
+    sparse = False  # True if rows may be a sparse matrix
+    nonnegative = False  # True if no entry of the rows may be negative
+    stationary = False  # True if k(x, y) depends on x − y alone
+    differentiable = True  # True if it has a gradient
+    definite = True  # True if every Gram matrix is positive semi-definite
     distance: Any = None  # the statistic of two sets of rows that γ multiplies; None for inner products
-    portable = True  # whether rows may be arrays of other libraries than NumPy, on their device
-    __array_ufunc__ = None  # NumPy's numbers leave `number * kernel` to us
+    portable = True  # True if rows may be arrays of other libraries than NumPy, on their device
+    __array_ufunc__ = None  # so that NumPy's numbers leave `number * kernel` to __rmul__
 
-    def __call__(self, X, Y):
+    def __call__(self, X: Array, Y: Array) -> Array:
         """Return the matrix k(xᵢ, yⱼ), of shape (n, m)."""
         return self.onto(Y)(X)
 
     @abstractmethod
-    def onto(self, Z):
-        """Return the function x ↦ k(x, Z), with what depends on Z alone computed once."""
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
+        """Return the function x ↦ k(x, Z); terms that depend on Z alone are computed once."""
 
-    def pairs(self, X):
+    def pairs(self, X: Array) -> Callable[[slice, slice], Array]:
         """Return the function (i, j) ↦ k(X[i], X[j]) of two slices of rows."""
         return lambda i, j: self(X[i, :], X[j, :])
 
-    def product(self, Z, B):
+    def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
         """Return the function x ↦ k(x, Z) @ B, and the number of entries that it needs for a row."""
         k = self.onto(Z)
         return lambda x: k(x) @ B, Z.shape[0]
 
-    def symmetric(self, X):
-        """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V where a fused one exists, else None."""
-        return
+    def symmetric(self, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
+        """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V if a fused one exists, else None."""
+        return None
 
     @abstractmethod
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         """Return k(xᵢ, xᵢ), of shape (n,)."""
 
-    def n_features(self, d):
-        """Return the number of explicit features on d columns; None where they are infinitely many, or too many."""
-        return
+    def rank(self, d: int, center: bool = True) -> int | None:
+        """Return the dimension that rows of d columns can span in feature space; None where it has no bound."""
+        return None
 
-    def features(self, X):
-        """Return φ(X), (n, f), of an explicit map with φ(x)ᵀφ(y) = k(x, y), where it is small."""
+    def n_features(self, d: int) -> int | None:
+        """Return the number of explicit features on d columns; None if there are infinitely many, or too many."""
+        return None
+
+    def features(self, X: Array) -> Array:
+        """Return the explicit features φ(X), with φ(x)ᵀφ(y) = k(x, y): (n, f)."""
         raise TypeError(f"{self!r} has no explicit map of at most {MOST_FEATURES} features on {X.shape[1]} columns.")
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """Return Σᵢ C[n, i] ∂k(x, zᵢ)/∂x at each row xₙ of X: (n, d)."""
         raise TypeError(f"{self!r} has no derivative.")
 
-    def diag_gradient(self, X):
+    def diag_gradient(self, X: Array) -> Array:
         """Return ∂k(x, x)/∂x at each row: twice the derivative in the first argument, by symmetry."""
         one = np.ones((1, 1))
         return np.vstack([2 * self.gradient(x, x, one) for x in X[:, None, :]])
 
-    def bind(self, X, weights=None, center=True):
-        """Return a copy with the parameters that depend on data filled in; the kernel itself is not changed."""
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
+        """Return a copy in which the parameters that depend on data are numbers; the kernel itself is not changed."""
         bound = copy(self)
         if hasattr(self, "gamma"):
             bound.gamma = resolve_gamma(self, X, weights)
         return plain(bound)
 
-    def moved(self, convert):
-        """Return a copy whose arrays, if it was given any by ``bind``, are what ``convert`` makes of them."""
+    def moved(self, convert: Callable[[Array], Array]) -> Self:
+        """Return a copy with all arrays converted by ``convert``."""
         return plain(copy(self))
 
-    def ready(self, d):
+    def ready(self, d: int) -> Self:
         """Return the kernel itself, or a copy with the γ that ``gamma=None`` stands for on d columns."""
         if isinstance(self.gamma, Real):
             return self
         ready = copy(self)
-        ready.gamma = number(self, d)
+        ready.gamma = unbound_gamma(self, d)
         return ready
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     __hash__ = None  # type: ignore[assignment]  # parameters may be arrays, and change
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> "Kernel":
         from .compose import Sum
 
         return Sum(self, other)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> "Kernel":
         from .compose import Product, Scaled
 
         return Scaled(self, other) if isinstance(other, Real) else Product(self, other)
@@ -126,16 +132,16 @@ class Kernel(ABC, BaseEstimator):
 
 
 class Profile(Kernel):
-    """k = profile(t) of one statistic t of the pair. A profile owns its argument and may overwrite it."""
+    """k = profile(t) of one statistic t of the pair. A profile may overwrite its argument."""
 
     native_kind: int | None = None  # number of the profile in the C extension
 
     @abstractmethod
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         """Return k as a function of t."""
 
     @abstractmethod
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         """Return dk/dt."""
 
 
@@ -143,11 +149,12 @@ class Radial(Profile):
     """k = profile(t), t = ‖x − y‖², of width ``gamma``, or of one ``lengthscale`` for each column.
 
     ``gamma`` is a number; ``None`` = ½ / median of the squared distances, which adapts to the data; ``"median"`` =
-    1 / median; or ``"scale"`` = 1/(d · variance), as in ``SVC``. ``lengthscale`` ℓ (a number, or one for each column) stands for γ = 1/(2ℓ²).
+    1 / median; or ``"scale"`` = 1/(d · variance), as in ``SVC``. ``lengthscale`` ℓ (a number, or one for each column)
+    stands for γ = 1/(2ℓ²).
 
     Examples
     --------
-    A kernel of one's own is its profile, the derivative and the inverse of that.
+    A custom kernel defines its profile, and the derivative and the inverse of the profile.
 
     >>> import numpy as np
     >>> from dataclasses import dataclass
@@ -172,11 +179,11 @@ class Radial(Profile):
     sparse = True
     stationary = True
     distance = staticmethod(lambda X, Y: sqdist(X, Y))
-    rough = False  # a profile with a kink at 0 must not see the rounding of the expanded distance
+    rough = False  # True if the profile has a kink at t = 0: small rounded distances are then set to 0
     gamma: Any
     lengthscale: Any
 
-    def bind(self, X, weights=None, center=True):
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         if self.lengthscale is None:
             return super().bind(X, weights, center)
         bound = copy(self)
@@ -184,25 +191,25 @@ class Radial(Profile):
         return plain(bound)
 
     @classmethod
-    def from_sigma(cls, sigma, **parameters):
+    def from_sigma(cls, sigma: float, **parameters: Any) -> Self:
         """Return the kernel of standard deviation σ: γ = 1/(2σ²)."""
         return cls(gamma=1 / (2 * sigma**2), **parameters)
 
     @classmethod
-    def from_radius(cls, r, **parameters):
+    def from_radius(cls, r: float, **parameters: Any) -> Self:
         """Return the kernel of radius r: γ = 1/r²."""
         return cls(gamma=1 / r**2, **parameters)
 
     @abstractmethod
-    def inverse(self, v):
+    def inverse(self, v: Array) -> Array:
         """Return the t at which the profile is v, 0 < v ≤ 1."""
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         kernel = self.ready(Z.shape[1])
         tile = native.tile(kernel, kernel.scaled(Z)) or _radial_tile(kernel, kernel.scaled(Z))
         return lambda x: tile(kernel.scaled(as_rows_of(Z, x)))
 
-    def pairs(self, X):
+    def pairs(self, X: Array) -> Callable[[slice, slice], Array]:
         kernel = self.ready(X.shape[1])
         if kernel.rough or issparse(X) or native.tile(kernel, X) is not None:
             return super().pairs(X)
@@ -210,31 +217,31 @@ class Radial(Profile):
         left, right = _factors(X - namespace(X).mean(X, axis=0))
         return lambda i, j: native.profile(kernel, left[i, :] @ right[j, :].T)
 
-    def product(self, Z, B):
+    def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
         kernel = self.ready(Z.shape[1])
         fused = native.product(kernel, kernel.scaled(Z), B)
         if fused is None:
             return super().product(Z, B)
         return lambda x: fused(kernel.scaled(as_rows_of(Z, x))), sum(B.shape[1:], 1)
 
-    def symmetric(self, X):
+    def symmetric(self, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
         kernel = self.ready(X.shape[1])
         return native.symmetric(kernel, kernel.scaled(X))
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return ones(X)  # every profile is 1 at t = 0
 
-    def profile_and_slope(self, t):
+    def profile_and_slope(self, t: Array) -> tuple[Array, Array]:
         """Return κ(t) and κ′(t)."""
         return self.profile(namespace(t).asarray(t, copy=True)), self.slope(t)
 
-    def with_slope(self, Z):
-        """Return the function x ↦ κ(t), κ′(t) of t = ‖x − z‖², with what depends on Z alone computed once."""
+    def with_slope(self, Z: Array) -> Callable[[Array], tuple[Array, Array]]:
+        """Return the function x ↦ κ(t), κ′(t) of t = ‖x − z‖²; terms that depend on Z alone are computed once."""
         kernel = self.ready(Z.shape[1])
         tile = _radial_tile(_WithSlope(kernel), kernel.scaled(Z))
         return lambda x: tile(kernel.scaled(x))
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """2 Σ C κ′(t)(x − z)/ℓ²."""
         kernel = self.ready(Z.shape[1])
         x, z = kernel.scaled(X), kernel.scaled(Z)
@@ -243,11 +250,11 @@ class Radial(Profile):
         D = D.sum(axis=1, keepdims=True) * x - D @ z
         return D if kernel.lengthscale is None else D / np.asarray(kernel.lengthscale)
 
-    def diag_gradient(self, X):
+    def diag_gradient(self, X: Array) -> Array:
         return np.zeros_like(X)
 
-    def scaled(self, X):
-        """X in units of the lengthscale."""
+    def scaled(self, X: Array) -> Array:
+        """Return X in units of the lengthscale."""
         if self.lengthscale is None:
             return X
         if issparse(X):
@@ -255,12 +262,12 @@ class Radial(Profile):
         return X / asarray_like(self.lengthscale, X, X.dtype)
 
 
-def _radial_tile(kernel, Z):
-    """x ↦ profile(‖x − Z‖²) by matrix products, for dense and sparse rows."""
+def _radial_tile(kernel: Any, Z: Array) -> Callable[[Array], Any]:
+    """Return the function x ↦ profile(‖x − Z‖²), by matrix products, for dense and sparse rows."""
     if issparse(Z):
         z2 = sqnorms(Z)
         return lambda x: native.profile(kernel, _expanded(x, Z, z2, kernel.rough))
-    origin = namespace(Z).mean(Z, axis=0)  # distances do not depend on it, their rounding does
+    origin = namespace(Z).mean(Z, axis=0)  # distances do not depend on it, their rounding errors do
     Z = Z - origin
     z2 = sqnorms(Z)
     if kernel.rough:
@@ -269,14 +276,14 @@ def _radial_tile(kernel, Z):
     return lambda x: native.profile(kernel, _factors(x - origin)[0] @ right.T)
 
 
-def _factors(X):
-    """[−2x, ‖x‖², 1] and [x, 1, ‖x‖²], whose product is ‖x − x′‖²: one matrix product makes all three terms."""
+def _factors(X: Array) -> tuple[Array, Array]:
+    """Return [−2x, ‖x‖², 1] and [x, 1, ‖x‖²], whose product is ‖x − x′‖²."""
     x2, one = sqnorms(X), ones(X)
     return hstack(-2 * X, x2, one), hstack(X, one, x2)
 
 
-def _expanded(X, Z, z2, rough):
-    """‖x − z‖² = ‖x‖² + ‖z‖² − 2xᵀz, but for its rounding, which may be negative."""
+def _expanded(X: Array, Z: Array, z2: Array, rough: bool) -> Array:
+    """Return ‖x − z‖² = ‖x‖² + ‖z‖² − 2xᵀz; rounding may make it negative."""
     x2 = sqnorms(X)[:, None]
     t = dot(X, Z)
     t *= -2
@@ -287,20 +294,20 @@ def _expanded(X, Z, z2, rough):
     return t
 
 
-def sqdist(X, Y):
-    """‖xᵢ − yⱼ‖², of shape (n, m)."""
+def sqdist(X: Array, Y: Array) -> Array:
+    """Return ‖xᵢ − yⱼ‖², of shape (n, m)."""
     return _radial_tile(_Identity(), Y)(X)
 
 
 class _WithSlope:
-    """κ and κ′ in place of κ; an infinite slope, that of a kink at t = 0, counts as none: it has no direction."""
+    """A profile that returns κ and κ′; an infinite slope, that of a kink at t = 0, is set to 0."""
 
     native_kind = None
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: "Radial") -> None:
         self.rough, self.both = kernel.rough, kernel.profile_and_slope
 
-    def profile(self, t):
+    def profile(self, t: Array) -> tuple[Array, Array]:
         k, slope = self.both(t)
         if self.rough:
             slope[namespace(slope).isinf(slope)] = 0
@@ -312,12 +319,12 @@ class _Identity:
     native_kind = None
 
     @staticmethod
-    def profile(t):
+    def profile(t: Array) -> Array:
         return t
 
 
-def as_rows_of(Z, x):
-    """Sparse rows made dense beside dense ones."""
+def as_rows_of(Z: Array, x: Array) -> Array:
+    """Return x as a dense array if Z is dense."""
     return x.toarray() if issparse(x) and not issparse(Z) else x
 
 
@@ -334,46 +341,46 @@ class Projective(Profile):
 
     sparse = True
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         return lambda x: self.profile(dot(x, Z))
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return self.profile(sqnorms(X))
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """Σ C κ′(xᵀz) z."""
         return (C * self.slope(X @ Z.T)) @ Z
 
 
-def dot(X, Z):
-    """xᵢᵀzⱼ, a dense matrix, of dense or sparse rows."""
+def dot(X: Array, Z: Array) -> Array:
+    """Return xᵢᵀzⱼ of dense or sparse rows, as a dense matrix."""
     return safe_sparse_dot(X, Z.T, dense_output=True) if issparse(X) or issparse(Z) else X @ Z.T
 
 
-def sqnorms(X):
-    """‖x‖² of dense or sparse rows."""
+def sqnorms(X: Array) -> Array:
+    """Return ‖x‖² of dense or sparse rows."""
     return row_norms(X, squared=True) if issparse(X) else arrays.sqnorms(X)
 
 
-def inverses(norms):
-    """1/‖·‖, and 0 where that is 0."""
+def inverses(norms: Array) -> Array:
+    """Return 1/‖·‖, and 0 if the norm is 0."""
     xp = namespace(norms)
     return xp.where(norms > 0, 1 / xp.where(norms > 0, norms, 1.0), 0.0)
 
 
-def ones(X):
-    """1 for each row."""
+def ones(X: Array) -> Array:
+    """Return a one for each row."""
     return arrays.full((X.shape[0],), 1.0, X, X.dtype)
 
 
-def plain(kernel):
-    """The kernel with Python's numbers for NumPy's, which other libraries do not take."""
+def plain(kernel: K) -> K:
+    """Replace NumPy scalars among the parameters, which other libraries do not accept, by Python numbers."""
     for name, value in kernel.get_params(deep=False).items():
         if isinstance(value, np.generic):
             setattr(kernel, name, value.item())
     return kernel
 
 
-def in_float64(X):
-    """Rows in double precision; row numbers of a precomputed kernel stay what they are."""
+def in_float64(X: Array) -> Array:
+    """Return the rows in float64; integers, the row numbers of a precomputed kernel, are not converted."""
     return X if namespace(X).isdtype(X.dtype, "integral") else arrays.double(X)

@@ -1,57 +1,46 @@
-"""Kernels made of kernels."""
+"""Compositions of kernels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from .._core.arrays import columns, namespace
+from .._core.arrays import Array, columns, namespace
 from .._core.registry import stored
 from .base import Kernel, inverses, plain
 
 
+def _of_all(name: str) -> Any:
+    """Return a property that is True if it is True for all parts."""
+    return property(lambda self: all(getattr(part, name) for part in self.parts))
+
+
 class _Composed(Kernel):
-    """A kernel whose parts are parameters of its own."""
+    """A kernel whose parameters are kernels."""
 
-    def bind(self, X, weights=None, center=True):
-        bound = {
-            name: part.bind(X, weights, center=False) if isinstance(part, Kernel) else part
-            for name, part in self.get_params(deep=False).items()
-        }
-        return plain(type(self)(**bound))
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
+        return self._mapped(lambda part: part.bind(X, weights, center=False))
 
-    def moved(self, convert):
-        params = self.get_params(deep=False)
-        moved = {name: part.moved(convert) if isinstance(part, Kernel) else part for name, part in params.items()}
-        return plain(type(self)(**moved))
+    def moved(self, convert: Callable[[Array], Array]) -> Self:
+        return self._mapped(lambda part: part.moved(convert))
+
+    def _mapped(self, f: Callable[[Kernel], Kernel]) -> Self:
+        """Return the composition of f(part)."""
+        params = self.get_params(deep=False).items()
+        return plain(type(self)(**{name: f(part) if isinstance(part, Kernel) else part for name, part in params}))
 
     @property
-    def parts(self):
+    def parts(self) -> list[Kernel]:
+        """The kernels among the parameters."""
         return [part for part in self.get_params(deep=False).values() if isinstance(part, Kernel)]
 
-    @property
-    def sparse(self):  # type: ignore[override]
-        return all(part.sparse for part in self.parts)
-
-    @property
-    def nonnegative(self):  # type: ignore[override]
-        return any(part.nonnegative for part in self.parts)
-
-    @property
-    def stationary(self):  # type: ignore[override]
-        return all(part.stationary for part in self.parts)
-
-    @property
-    def differentiable(self):  # type: ignore[override]
-        return all(part.differentiable for part in self.parts)
-
-    @property
-    def definite(self):  # type: ignore[override]
-        return all(part.definite for part in self.parts)
-
-    @property
-    def portable(self):  # type: ignore[override]
-        return all(part.portable for part in self.parts)
+    sparse = _of_all("sparse")
+    nonnegative: Any = property(lambda self: any(part.nonnegative for part in self.parts))
+    stationary = _of_all("stationary")
+    differentiable = _of_all("differentiable")
+    definite = _of_all("definite")
+    portable = _of_all("portable")
 
 
 @stored("kernels.Sum")
@@ -69,14 +58,14 @@ class Sum(_Composed):
     k1: Kernel
     k2: Kernel
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         f, g = self.k1.onto(Z), self.k2.onto(Z)
         return lambda x: f(x) + g(x)
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return self.k1.diag(X) + self.k2.diag(X)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         return self.k1.gradient(X, Z, C) + self.k2.gradient(X, Z, C)
 
 
@@ -95,14 +84,14 @@ class Product(_Composed):
     k1: Kernel
     k2: Kernel
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         f, g = self.k1.onto(Z), self.k2.onto(Z)
         return lambda x: f(x) * g(x)
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return self.k1.diag(X) * self.k2.diag(X)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         return self.k1.gradient(X, Z, C * self.k2(X, Z)) + self.k2.gradient(X, Z, C * self.k1(X, Z))
 
 
@@ -121,20 +110,20 @@ class Scaled(_Composed):
     k1: Kernel
     c: float
 
-    def bind(self, X, weights=None, center=True):
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         if not self.c > 0:
             raise ValueError(f"A kernel can be scaled by a positive number only, and {self.c!r} was given.")
         return super().bind(X, weights, center)
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         f = self.k1.onto(Z)
-        c = float(self.c)  # NumPy's own float64 would lift single precision
+        c = float(self.c)  # a NumPy float64 would convert float32 arrays to float64
         return lambda x: c * f(x)
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return float(self.c) * self.k1.diag(X)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         return self.k1.gradient(X, Z, float(self.c) * C)
 
 
@@ -154,20 +143,20 @@ class OnColumns(_Composed):
     k1: Kernel
     columns: Any
 
-    def bind(self, X, weights=None, center=True):
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         return OnColumns(self.k1.bind(self._of(X), weights, center=False), self.columns)
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         f = self.k1.onto(self._of(Z))
         return lambda x: f(self._of(x))
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return self.k1.diag(self._of(X))
 
-    def _of(self, X):
+    def _of(self, X: Array) -> Array:
         return columns(X, self.columns)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         full = np.zeros_like(X)
         full[:, self.columns] = self.k1.gradient(X[:, self.columns], Z[:, self.columns], C)
         return full
@@ -176,7 +165,7 @@ class OnColumns(_Composed):
 @stored("kernels.Normalized")
 @dataclass(eq=False, repr=False)
 class Normalized(_Composed):
-    """k = k₁(x, y) / √(k₁(x, x) k₁(y, y)), and 0 where k₁(x, x) is 0.
+    """k = k₁(x, y) / √(k₁(x, x) k₁(y, y)), and 0 if k₁(x, x) is 0.
 
     Examples
     --------
@@ -188,19 +177,19 @@ class Normalized(_Composed):
 
     k1: Kernel
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         f, z = self.k1.onto(Z), self._inverse_norms(Z)
         return lambda x: f(x) * self._inverse_norms(x)[:, None] * z
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return self.k1.diag(X) * self._inverse_norms(X) ** 2
 
-    def gradient(self, X, Z, C):
-        """The rule for quotients: ∂k₁ over both norms, less ½ (Σ C k) ∂k₁(x, x) / k₁(x, x)."""
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
+        """The quotient rule: ∂k₁ over both norms, minus ½ (Σ C k) ∂k₁(x, x) / k₁(x, x)."""
         x, z = self._inverse_norms(X)[:, None], self._inverse_norms(Z)
         along = np.sum(C * self(X, Z), axis=1, keepdims=True) * x**2
         return self.k1.gradient(X, Z, C * x * z) - along / 2 * self.k1.diag_gradient(X)
 
-    def _inverse_norms(self, X):
+    def _inverse_norms(self, X: Array) -> Array:
         norms = namespace(X).sqrt(namespace(X).clip(self.k1.diag(X), 0, None))
         return inverses(norms)

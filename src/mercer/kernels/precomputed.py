@@ -1,20 +1,22 @@
-"""Kernels given as a matrix: points are row numbers."""
+"""Precomputed kernel matrices: points are row numbers."""
 
+from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from .._core.arrays import Array
 from .._core.registry import register, stored
 from .base import Kernel
 
 
 @register("precomputed")
 class Precomputed(Kernel):
-    """k given as a matrix: the rows of X are rows of k(x, training rows), and anchors are row numbers.
+    """A precomputed kernel matrix: the rows of X are k(x, training rows), and anchors are row numbers.
 
-    ``diag`` gives k(x, x) of the rows that come after ``fit`` (a number where it is constant, or one for each row);
-    whatever needs a distance in feature space needs it.
+    ``diag`` gives k(x, x) of new rows (a number if it is constant, or one for each row), which methods that use a
+    distance in feature space need.
 
     Examples
     --------
@@ -33,71 +35,71 @@ class Precomputed(Kernel):
     differentiable = False
     portable = False
 
-    def __init__(self, diag=None):
+    def __init__(self, diag: Any = None) -> None:
         self.diagonal = diag
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {"diag": self.diagonal}
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         self.diagonal = params.pop("diag", self.diagonal)
         return super().set_params(**params)
 
-    def bind(self, X, weights=None, center=True):
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         bound = copy(self)
         bound.K = X
         return bound
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         return lambda x: self.rows(x)[:, Z[:, 0]]
 
-    def rows(self, x):
-        """Rows of k(x, training rows): row numbers are looked up, other rows carry them."""
+    def rows(self, x: Array) -> np.ndarray:
+        """Return the rows of k(x, training rows) that belong to row numbers; other rows are returned as they are."""
         return self.K[x[:, 0]] if _are_row_numbers(x) else x
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         if _are_row_numbers(X):
             return self.K[X[:, 0], X[:, 0]]
         if X.shape == self.K.shape and np.array_equal(X, self.K):
             return self.K.diagonal()
         if self.diagonal is None:
             raise ValueError(
-                "Distances in feature space need k(x, x), which the rows of a precomputed kernel do not carry. "
+                "Distances in feature space need k(x, x), which the rows of a precomputed kernel do not contain. "
                 "Use kernel=Precomputed(diag=…) with a number, or one for each of these rows."
             )
         return np.broadcast_to(np.asarray(self.diagonal, X.dtype), X.shape[:1])
 
 
-def _are_row_numbers(x):
+def _are_row_numbers(x: Array) -> bool:
     return x.shape[1] == 1 and np.issubdtype(x.dtype, np.integer)
 
 
 @stored("kernels.PrecomputedBlock")
 class PrecomputedBlock(Precomputed):
-    """k between some rows of a precomputed matrix: the rest of the matrix is forgotten.
+    """Some rows and the same columns of a precomputed matrix; the rest of the matrix is not stored.
 
-    Rows that come later carry k(x, training rows) as before; of those, only the columns of ``numbers`` are read.
+    New rows are k(x, training rows) as before; only their columns ``numbers`` are used.
     """
 
     numbers: np.ndarray
 
     @classmethod
-    def of(cls, kernel, Z):
-        """The block of a bound kernel on the row numbers Z."""
+    def of(cls, kernel: Precomputed, Z: Array) -> "PrecomputedBlock":
+        """Return the block of a bound kernel on the row numbers Z."""
         block = cls(kernel.diagonal)
         block.numbers = np.unique(Z[:, 0])
         rows = block.numbers[:, None]
         block.K = kernel(rows, rows)
         return block
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         columns = self._places(Z)
         return lambda x: self.K[self._places(x)][:, columns] if _are_row_numbers(x) else x[:, Z[:, 0]]
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         if _are_row_numbers(X):
             return self.K.diagonal()[self._places(X)]
         return super().diag(X)
 
-    def _places(self, Z):
+    def _places(self, Z: Array) -> np.ndarray:
         return np.searchsorted(self.numbers, Z[:, 0])

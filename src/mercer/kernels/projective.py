@@ -1,18 +1,19 @@
 """Kernels of the inner product t = xᵀy."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
 
-from .._core.arrays import cast, columns, double, hstack, in_place, namespace
+from .._core.arrays import Array, cast, columns, double, hstack, in_place, namespace
 from .._core.dask import computed, is_lazy
 from .._core.registry import register
 from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inverses, ones, sqnorms
@@ -21,7 +22,7 @@ from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inverses, o
 @register("linear")
 @dataclass(eq=False, repr=False)
 class Linear(Projective):
-    """k = xᵀy. A centred model takes it about the mean of the data, which keeps the digits of data far from 0.
+    """k = xᵀy. Centred models subtract the mean of the data first, which avoids rounding errors for data far from 0.
 
     Examples
     --------
@@ -34,59 +35,62 @@ class Linear(Projective):
 
     origin: Any = field(default=None, init=False)
 
-    def bind(self, X, weights=None, center=True):
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         bound = copy(self)
         if center and not issparse(X):
             bound.origin = _mean(X, weights)
         return bound
 
-    def moved(self, convert):
+    def moved(self, convert: Callable[[Array], Array]) -> Self:
         moved = copy(self)
         moved.origin = None if self.origin is None else convert(self.origin)
         return moved
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         if self.origin is None:
             return super().onto(Z)
         centred = self._about_origin(Z)
         return lambda x: self._about_origin(as_rows_of(Z, x)) @ centred.T
 
-    def product(self, Z, B):
-        """(x − o)ᵀ((Z − o)ᵀB): as many products for a row as it has columns, however many points there are."""
+    def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
+        """x ↦ (x − o)ᵀ((Z − o)ᵀB): the cost for a row does not depend on the number of points."""
         M = cast(in_float64(self._about_origin(Z)).T @ double(B), B.dtype)
         return lambda x: self._about_origin(self._dense(x)) @ M, Z.shape[1]
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return super().diag(self._about_origin(self._dense(X)))
 
-    def n_features(self, d):
+    def rank(self, d: int, center: bool = True) -> int | None:
+        return d
+
+    def n_features(self, d: int) -> int | None:
         return d if d <= MOST_FEATURES else None
 
-    def features(self, X):
-        """φ(x) = x, about the origin."""
+    def features(self, X: Array) -> Array:
+        """φ(x) = x − origin."""
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         return self._about_origin(X.toarray() if issparse(X) else X)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         return C @ self._about_origin(Z)
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         return t
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         return np.ones_like(t)
 
-    def _dense(self, X):
-        """Sparse rows made dense, where they have to be taken about the origin."""
+    def _dense(self, X: Array) -> Array:
+        """Return sparse rows as a dense array if an origin has to be subtracted."""
         return X.toarray() if issparse(X) and self.origin is not None else X
 
-    def _about_origin(self, X):
+    def _about_origin(self, X: Array) -> Array:
         return X if self.origin is None else cast(X - self.origin, X.dtype)
 
 
-def _mean(X, weights):
-    """The weighted mean of the rows, in float64: that of float32 rows needs it."""
+def _mean(X: Array, weights: Array | None) -> Array:
+    """Return the weighted mean of the rows, in float64 also for float32 rows."""
     if is_lazy(X):
         return computed(np.average(X, axis=0, weights=weights))
     xp = namespace(X)
@@ -101,16 +105,16 @@ class _Affine(Projective):
     gamma: Any
     coef0: float
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         return Projective.onto(self.ready(Z.shape[1]), Z)
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return Projective.diag(self.ready(X.shape[1]), X)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         return Projective.gradient(self.ready(Z.shape[1]), X, Z, C)
 
-    def argument(self, t):
+    def argument(self, t: Array) -> Array:
         t *= self.gamma
         t += self.coef0
         return t
@@ -124,11 +128,11 @@ class Polynomial(_Affine):
     Parameters
     ----------
     degree : float, default=3
-        The degree; for whole numbers and c₀ ≥ 0 features are products of so many columns.
+        The degree; for integers and c₀ ≥ 0 the features are products of up to ``degree`` columns.
     gamma : float, "scale", "median" or None, default=None
         γ, as in :class:`RBF`.
     coef0 : float, default=1.0
-        c₀; 0 leaves products of fewer columns out.
+        c₀; if it is 0, all products have exactly ``degree`` factors.
 
     Examples
     --------
@@ -146,7 +150,7 @@ class Polynomial(_Affine):
     gamma: Any = None
     coef0: float = 1.0
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         t = self.argument(t)
         if self.degree == 2:
             return in_place("multiply", t, t)
@@ -154,17 +158,22 @@ class Polynomial(_Affine):
             return in_place("multiply", t, t * t)
         return in_place("power", t, self.degree)
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
 
-    def n_features(self, d):
-        """The number of monomials: of all degrees up to ``degree``, or of that degree alone where c₀ = 0."""
+    def rank(self, d: int, center: bool = True) -> int | None:
+        """Return the number of monomials, of which centring removes the constant one."""
         if self.degree != int(self.degree) or self.degree < 1 or self.coef0 < 0:
-            return None  # no sum of products, or not positive semi-definite
+            return None  # not a polynomial, or not positive semi-definite
         f = comb(d + int(self.degree) - (self.coef0 == 0), int(self.degree))
-        return f if f <= MOST_FEATURES else None
+        return f - 1 if center and self.coef0 else f
 
-    def features(self, X):
+    def n_features(self, d: int) -> int | None:
+        """Return the number of monomials of all degrees up to ``degree``, or of that degree alone if c₀ = 0."""
+        f = self.rank(d, center=False)
+        return f if f is not None and f <= MOST_FEATURES else None
+
+    def features(self, X: Array) -> Array:
         """√(multinomial) Π x′ over all products of ``degree`` factors from x′ = (√γ x, √c₀)."""
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
@@ -180,8 +189,8 @@ class Polynomial(_Affine):
         )
 
 
-def _products(d, degree):
-    """Each product of so many of d factors, as their numbers, and how many orders of the factors give it."""
+def _products(d: int, degree: int) -> Iterator[tuple[list[int], int]]:
+    """Yield each product of ``degree`` of d factors, as their numbers, and the number of orders that give it."""
     for factors in combinations_with_replacement(range(d), degree):
         yield list(factors), factorial(degree) // prod(map(factorial, Counter(factors).values()))
 
@@ -211,18 +220,18 @@ class Sigmoid(_Affine):
     coef0: float = 1.0
     definite = False
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         t = self.argument(t)
         return in_place("tanh", t)
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         return self.gamma / np.cosh(self.gamma * t + self.coef0) ** 2
 
 
 @register("cosine")
 @dataclass(eq=False, repr=False)
 class Cosine(Projective):
-    """k = xᵀy / (‖x‖‖y‖), and 0 where a row is 0.
+    """k = xᵀy / (‖x‖‖y‖), and 0 if a row is 0.
 
     Examples
     --------
@@ -232,27 +241,30 @@ class Cosine(Projective):
     array([[1., 0.]])
     """
 
-    def onto(self, Z):
+    def rank(self, d: int, center: bool = True) -> int | None:
+        return d
+
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         onto = super().onto(_unit(Z))
         return lambda x: onto(_unit(x))
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """(Σ C ẑ − (Σ C k) x̂) / ‖x‖."""
         x, z = normalize(X), normalize(Z)
         along = np.sum(C * (x @ z.T), axis=1, keepdims=True) * x
         norms = row_norms(X)[:, None]
         return np.divide(C @ z - along, norms, out=np.zeros_like(along), where=norms > 0)
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return super().diag(_unit(X))
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         return t
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         return np.ones_like(t)
 
 
-def _unit(X):
-    """Rows of length 1; those of length 0 stay what they are."""
+def _unit(X: Array) -> Array:
+    """Return the rows scaled to length 1; rows of length 0 are not changed."""
     return normalize(X) if issparse(X) else X * inverses(namespace(X).sqrt(sqnorms(X)))[:, None]

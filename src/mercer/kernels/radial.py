@@ -1,14 +1,15 @@
-"""Kernels of the squared distance t = ‖x − y‖², and the two of other distances that the field uses."""
+"""Kernels of the squared distance t = ‖x − y‖², and the Laplacian and χ² kernels."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .._core import native
-from .._core.arrays import in_place, namespace
+from .._core.arrays import Array, in_place, namespace
 from .._core.dense import cityblock
 from .._core.native import exp_into
 from .._core.registry import register, stored
@@ -17,18 +18,35 @@ from .base import Profile, Radial, ones
 Width = Any  # a number, None, "scale" or "median"
 
 
+class _Exponential(Profile):
+    """k = exp(−γt)."""
+
+    gamma: Width
+
+    def profile(self, t: Array) -> Array:
+        t *= -self.gamma
+        return exp_into(t)
+
+    def slope(self, t: Array) -> Array:
+        return -self.gamma * self.profile(namespace(t).asarray(t, copy=True))
+
+    def inverse(self, v: Array) -> Array:
+        """Return the t at which the profile is v, 0 < v ≤ 1."""
+        return -np.log(v) / self.gamma
+
+
 @register("rbf")
 @dataclass(eq=False, repr=False)
-class RBF(Radial):
+class RBF(_Exponential, Radial):
     """k = exp(−γt).
 
     Parameters
     ----------
     gamma : float, "scale", "median" or None, default=None
-        γ; None stands for ½ over the median squared distance of the rows (σ² = the median), ``"median"`` for 1 over it,
-        ``"scale"`` for 1/(d · variance) as in ``SVC``.
+        γ; None is ½ / median squared distance of the rows (σ² = the median), ``"median"`` is 1 / median, and
+        ``"scale"`` is 1/(d · variance) as in ``SVC``.
     lengthscale : float or array-like of shape (d,), default=None
-        ℓ, or one for each column, in place of γ = 1/(2ℓ²).
+        ℓ, or one for each column, instead of γ = 1/(2ℓ²).
 
     Examples
     --------
@@ -41,19 +59,9 @@ class RBF(Radial):
     lengthscale: Any = None
     native_kind = 0
 
-    def profile(self, t):
-        t *= -self.gamma
-        return exp_into(t)
-
-    def slope(self, t):
-        return -self.gamma * self.profile(namespace(t).asarray(t, copy=True))
-
-    def profile_and_slope(self, t):
+    def profile_and_slope(self, t: Array) -> tuple[Array, Array]:
         k = self.profile(t)
         return k, -self.gamma * k
-
-    def inverse(self, v):
-        return -np.log(v) / self.gamma
 
 
 @stored("kernels.InverseMultiquadric")
@@ -79,16 +87,16 @@ class InverseMultiquadric(Radial):
     lengthscale: Any = None
     native_kind = 1
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         t *= self.gamma
         t += 1
         t = in_place("sqrt", t)
         return in_place("reciprocal", t)
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         return -self.gamma / 2 * (1 + self.gamma * t) ** -1.5
 
-    def inverse(self, v):
+    def inverse(self, v: Array) -> Array:
         return (v**-2.0 - 1) / self.gamma
 
 
@@ -100,7 +108,7 @@ class RationalQuadratic(Radial):
     Parameters
     ----------
     alpha : float, default=1.0
-        How slowly it falls: the smaller, the longer its tail.
+        The smaller α, the longer the tail.
     gamma, lengthscale : default=None
         The width, as in :class:`RBF`.
 
@@ -118,15 +126,15 @@ class RationalQuadratic(Radial):
     lengthscale: Any = None
     native_kind = 2
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         t *= self.gamma / self.alpha
         t += 1
         return in_place("power", t, -self.alpha)
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         return -self.gamma * (1 + self.gamma / self.alpha * t) ** (-self.alpha - 1)
 
-    def inverse(self, v):
+    def inverse(self, v: Array) -> Array:
         return (v ** (-1 / self.alpha) - 1) * self.alpha / self.gamma
 
 
@@ -140,7 +148,7 @@ class Matern(Radial):
     Parameters
     ----------
     nu : {0.5, 1.5, 2.5}, default=1.5
-        ν: how smooth it is.
+        The smoothness ν.
     gamma, lengthscale : default=None
         The width, as in :class:`RBF`.
 
@@ -157,35 +165,35 @@ class Matern(Radial):
     gamma: Width = None
     lengthscale: Any = None
 
-    def bind(self, X, weights=None, center=True):
+    def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         if self.nu not in _MATERN:
             raise ValueError(f"Matern takes nu = 0.5, 1.5 or 2.5, and {self.nu!r} was given. For larger nu use RBF.")
         return super().bind(X, weights, center)
 
     @property
-    def rough(self):  # type: ignore[override]
+    def rough(self) -> bool:  # type: ignore[override]
         return self.nu < 1
 
     @property
-    def native_kind(self):  # type: ignore[override]
+    def native_kind(self) -> int | None:  # type: ignore[override]
         return {0.5: 3, 1.5: 4, 2.5: 5}.get(self.nu)
 
-    def profile(self, t):
+    def profile(self, t: Array) -> Array:
         u = self._u(t)
         value = _MATERN[self.nu][0](u)
         value *= exp_into(in_place("negative", u))
         return value
 
-    def slope(self, t):
+    def slope(self, t: Array) -> Array:
         """dk/dt = dk/du · 2νγ/u; infinite at t = 0 for ν = ½."""
         u = self._u(namespace(t).asarray(t, copy=True))
         with np.errstate(divide="ignore"):
             return -2 * self.nu * self.gamma * _MATERN[self.nu][1](u) * namespace(u).exp(-u)
 
-    def inverse(self, v):
-        """Solved by Newton's method in u, monotone from the left because k is convex in u beyond its bend."""
+    def inverse(self, v: Array) -> Array:
+        """Solve k(u) = v by Newton's method from the left, where it is monotone: k is convex beyond its inflection."""
         v = np.asarray(v, float)
-        u = np.maximum(-np.log(v), 0)  # k ≥ e^{−u}: a start on the left of the root
+        u = np.maximum(-np.log(v), 0)  # k ≥ e^{−u}: the start is on the left of the root
         value, minus_slope_over_u = _MATERN[self.nu]
         for _ in range(_NEWTON_STEPS):
             slope = minus_slope_over_u(u) * u if self.nu > 1 else np.ones_like(u)
@@ -193,7 +201,7 @@ class Matern(Radial):
             u = np.maximum(u + np.minimum(step, 1.0), 0)
         return u**2 / (4 * self.nu * self.gamma)
 
-    def _u(self, t):
+    def _u(self, t: Array) -> Array:
         t *= 4 * self.nu * self.gamma
         return in_place("sqrt", t)
 
@@ -207,26 +215,13 @@ _MATERN: dict[float, Any] = {
 }
 
 
-class _Distance(Profile):
+class _Distance(_Exponential):
     """k = exp(−γt) of a distance t that is not the Euclidean one."""
 
-    gamma: Any
-
-    def profile(self, t):
-        t *= -self.gamma
-        return exp_into(t)
-
-    def slope(self, t):
-        return -self.gamma * self.profile(namespace(t).asarray(t, copy=True))
-
-    def inverse(self, v):
-        """Return the t at which the profile is v, 0 < v ≤ 1."""
-        return -np.log(v) / self.gamma
-
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         return ones(X)
 
-    def gradient(self, X, Z, C):
+    def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """−γ Σ C k ∂t/∂x, one column after the other."""
         kernel = self.ready(Z.shape[1])
         D = -kernel.gamma * C * kernel(X, Z)
@@ -235,7 +230,7 @@ class _Distance(Profile):
 
     @staticmethod
     @abstractmethod
-    def rate(x, z):
+    def rate(x: Array, z: Array) -> Array:
         """∂t/∂x of one column."""
 
 
@@ -263,19 +258,19 @@ class Laplacian(_Distance):
     native_kind = 6
     distance = staticmethod(cityblock)
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         kernel = self.ready(Z.shape[1])
         return native.tile(kernel, Z) or (lambda x: kernel.profile(cityblock(x, Z)))
 
-    def product(self, Z, B):
+    def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
         fused = native.product(self.ready(Z.shape[1]), Z, B)
         return super().product(Z, B) if fused is None else (fused, sum(B.shape[1:], 1))
 
-    def symmetric(self, X):
+    def symmetric(self, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
         return native.symmetric(self.ready(X.shape[1]), X)
 
     @staticmethod
-    def rate(x, z):
+    def rate(x: Array, z: Array) -> Array:
         return np.sign(x - z)
 
 
@@ -303,16 +298,16 @@ class Chi2(_Distance):
     portable = False
     distance = staticmethod(lambda X, Y: -additive_chi2_kernel(_writeable(X), _writeable(Y)))
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         kernel, Z = self.ready(Z.shape[1]), _writeable(Z)
         return lambda x: kernel.profile(-additive_chi2_kernel(_writeable(x), Z).astype(x.dtype))
 
     @staticmethod
-    def rate(x, z):
+    def rate(x: Array, z: Array) -> Array:
         total = x + z
         return np.divide((x - z) * (x + 3 * z), total**2, out=np.zeros_like(total), where=total > 0)
 
 
-def _writeable(X):
-    """X, or a copy of read-only rows, which scikit-learn's loop does not take."""
+def _writeable(X: Array) -> np.ndarray:
+    """Return X, or a copy of read-only rows, which scikit-learn does not accept."""
     return X if X.flags.writeable else X.copy()

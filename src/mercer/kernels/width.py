@@ -1,28 +1,30 @@
 """Widths that follow from data: the rules behind ``gamma=None | "scale" | "median"``.
 
-Where no width is given, γ = ½ / median distance: exp(−‖x − y‖²/2σ²) with σ² the median squared distance. Over 29 tables,
-raw and standardised, no other rule of its kind was better on components and classifier alike (benchmarks/widths.py).
+If no width is given, γ = ½ / median distance: exp(−‖x − y‖²/2σ²) with σ² the median squared distance. On 29 tables, raw
+and standardised, no other rule of its kind was better for both components and classifiers (benchmarks/widths.py).
 """
 
+from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._core import arrays
-from .._core.arrays import double, full, namespace
+from .._core.arrays import Array, double, full, namespace
 from .._core.dask import computed, is_lazy, lazy_ones, take
 from .._core.tiles import slices
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
-MOST_ROWS = 2000  # whose pairs "median" looks at: 4 million distances
-FEWER_ROWS = 500  # whose pairs the default looks at: within a few per cent, in milliseconds
-DEFAULT = 0.5  # times 1/median: the width where none is given
+MEDIAN_ROWS = 2000  # whose pairs "median" uses: 4 million distances
+DEFAULT_ROWS = 500  # whose pairs the default uses: within a few per cent, in milliseconds
+DEFAULT = 0.5  # times 1/median: the width if none is given
 
 
-def resolve_gamma(kernel, X, weights=None):
+def resolve_gamma(kernel: Any, X: Array, weights: Array | None = None) -> float:
     """Return the number that the ``gamma`` of a kernel stands for on the rows of X, each counted by its weight.
 
     ``kernel.distance`` is the statistic of a pair that γ multiplies; None for kernels of the inner product, whose
@@ -32,11 +34,11 @@ def resolve_gamma(kernel, X, weights=None):
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
         if not 0 <= float(gamma) < np.inf:
             raise ValueError(f"gamma must be a finite number ≥ 0, and {gamma!r} was given.")
-        return gamma
+        return kernel.gamma
     if gamma is None and distance is None:
         return 1 / X.shape[1]
     if gamma is None:
-        return DEFAULT / _nonzero(median_distance(X, weights, distance, FEWER_ROWS))
+        return DEFAULT / _nonzero(median_distance(X, weights, distance, DEFAULT_ROWS))
     if gamma == "scale":
         return 1 / (_nonzero(variance(X, weights)) * X.shape[1])
     if gamma == "median":
@@ -44,8 +46,8 @@ def resolve_gamma(kernel, X, weights=None):
     raise ValueError(f"gamma must be a number, None, 'scale' or 'median', and {gamma!r} was given.")
 
 
-def resolve_lengthscale(kernel, d):
-    """γ = ½ for a kernel whose rows are divided by its lengthscale, after a look at both."""
+def resolve_lengthscale(kernel: Any, d: int) -> float:
+    """Return γ = ½, for rows that are divided by the lengthscale, after validation of both parameters."""
     if kernel.gamma not in {None, UNIT}:  # ½ is what this function gave before
         raise ValueError(f"{kernel!r} has a gamma and a lengthscale. Give one: gamma = 1 / (2 lengthscale²).")
     lengthscale = np.asarray(kernel.lengthscale, float)
@@ -57,8 +59,8 @@ def resolve_lengthscale(kernel, d):
     return UNIT
 
 
-def number(kernel, d):
-    """The γ of a kernel that was never bound, where the number of columns settles it."""
+def unbound_gamma(kernel: Any, d: int) -> float:
+    """Return the γ of a kernel that was not bound to data, if it depends on the number of columns alone."""
     if getattr(kernel, "lengthscale", None) is not None:
         return resolve_lengthscale(kernel, d)
     if kernel.gamma is None and kernel.distance is None:
@@ -68,8 +70,8 @@ def number(kernel, d):
     )
 
 
-def variance(X, weights=None):
-    """The variance over all entries of X (about one common mean), rows counted by their weights."""
+def variance(X: Array, weights: Array | None = None) -> float:
+    """Return the weighted variance of all entries of X about one common mean."""
     if issparse(X):
         means, variances = mean_variance_axis(X, axis=0, weights=weights)
         return float(np.mean(variances) + np.var(means))
@@ -86,12 +88,17 @@ def variance(X, weights=None):
     return sum(float(xp.sum(w[i] @ (double(X[i, :]) - mean) ** 2)) for i in tiles) / total
 
 
-def median_sqdist(X, weights=None):
-    """Return the weighted median of ‖xᵢ − xⱼ‖² over all ordered pairs, of evenly spaced rows when there are many."""
+def median_sqdist(X: Array, weights: Array | None = None) -> float:
+    """Return the weighted median of ‖xᵢ − xⱼ‖² over all ordered pairs; of evenly spaced rows if there are many."""
     return median_distance(X, weights)
 
 
-def median_distance(X, weights=None, distance=None, most=MOST_ROWS):
+def median_distance(
+    X: Array,
+    weights: Array | None = None,
+    distance: Callable[[Array, Array], Array] | None = None,
+    most: int = MEDIAN_ROWS,
+) -> float:
     """Return the weighted median of a distance, by default ‖xᵢ − xⱼ‖², over all ordered pairs that are not 0."""
     from .base import sqdist
 
@@ -106,20 +113,20 @@ def median_distance(X, weights=None, distance=None, most=MOST_ROWS):
     return _weighted_median(t[positive], xp.reshape(w[:, None] * w, (-1,))[positive])
 
 
-def _median(t):
-    """The lower median: what :func:`_weighted_median` gives for equal weights, without sorting all."""
+def _median(t: Array) -> float:
+    """Return the lower median, as :func:`_weighted_median` does for equal weights, without sorting."""
     middle = (t.shape[0] - 1) // 2
     return float(arrays.nth_smallest(t, middle))
 
 
-def _weighted_median(t, w):
-    """The first t, in order, at which the weights up to it are half of all."""
+def _weighted_median(t: Array, w: Array) -> float:
+    """Return the smallest t such that the weights of the values up to it sum to half of all weights."""
     order = namespace(t).argsort(t)
     mass = namespace(w).cumulative_sum(arrays.rows(w, order))
     middle = int(namespace(t).searchsorted(mass, mass[-1:] / 2)[0])
     return float(t[int(order[middle])])
 
 
-def _nonzero(scale):
-    """A scale of 1 for data that have none (constant columns), as in scikit-learn's SVC."""
+def _nonzero(scale: float) -> float:
+    """Return the scale, or 1 if it is 0 (constant columns), as scikit-learn's SVC does."""
     return scale if scale > 0 else 1.0

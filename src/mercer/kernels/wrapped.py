@@ -1,4 +1,4 @@
-"""Kernels that wrap a function of the user's, or one of scikit-learn's Gaussian-process kernels."""
+"""Kernels that wrap a user-defined function or a Gaussian-process kernel of scikit-learn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,26 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Array
 from .._core.registry import stored
 from .base import Kernel
 
-DIAGONAL_ROWS = 64  # rows whose small Gram matrix is made to read its diagonal
+DIAGONAL_ROWS = 64  # rows of the small Gram matrices whose diagonals are read
 
 
 class _Wrapped(Kernel):
-    """k given by a function of two sets of rows, whose diagonal is read off small matrices."""
+    """A kernel defined by a function of two sets of rows; its diagonal is read from small matrices."""
 
     differentiable = False
     portable = False
 
-    def diag(self, X):
+    def diag(self, X: Array) -> Array:
         tiles = (X[i : i + DIAGONAL_ROWS] for i in range(0, X.shape[0], DIAGONAL_ROWS))
         return np.concatenate([self(tile, tile).diagonal() for tile in tiles])
 
 
 @dataclass(eq=False, repr=False)
 class FromFunction(_Wrapped):
-    """k given by a vectorised function f(X, Y) → (n, m).
+    """A kernel defined by a vectorised function f(X, Y) → (n, m).
 
     Examples
     --------
@@ -34,20 +35,20 @@ class FromFunction(_Wrapped):
     >>> def overlap(X, Y):
     ...     return np.minimum(X[:, None], Y).sum(axis=2)
     >>> histograms = np.random.default_rng(0).dirichlet([1, 1, 1], size=20)
-    >>> KernelPCA(2, kernel=overlap).fit_transform(histograms).shape  # a function is taken as it is
+    >>> KernelPCA(2, kernel=overlap).fit_transform(histograms).shape  # a function is accepted directly
     (20, 2)
     """
 
     f: Callable
-    definite = False  # nobody knows
+    definite = False  # not known
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"FromFunction({getattr(self.f, '__name__', type(self.f).__name__)})"
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         return lambda x: self._checked(self.f(x, Z), (x.shape[0], Z.shape[0])).astype(x.dtype, copy=False)
 
-    def _checked(self, K, shape):
+    def _checked(self, K: Any, shape: tuple[int, int]) -> np.ndarray:
         K = np.asarray(K)
         if K.shape != shape:
             raise ValueError(
@@ -63,7 +64,7 @@ class FromFunction(_Wrapped):
 @stored("kernels.GaussianProcess")
 @dataclass(eq=False, repr=False)
 class GaussianProcess(_Wrapped):
-    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which is on the diagonal alone, counts as none.
+    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which is on the diagonal alone, is ignored.
 
     Examples
     --------
@@ -77,5 +78,5 @@ class GaussianProcess(_Wrapped):
 
     kernel: Any
 
-    def onto(self, Z):
+    def onto(self, Z: Array) -> Callable[[Array], Array]:
         return lambda x: self.kernel(x, Z).astype(x.dtype, copy=False)

@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +17,7 @@ from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions
 from .._core.tiles import row_tiles
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, FeatureGaussian, noise_variance, primal, principal_subspace
+from ..rkhs.gaussian import spanned_dimensions
 from . import diagnostics, validation
 from .base import KernelTransformer
 
@@ -37,10 +39,11 @@ class ProbabilisticKernelPCA(KernelTransformer):
         How many latent variables q; a number in (0, 1) asks for that share of the variance. None: all axes whose
         variance is above a ``noise_variance`` that is given, or as many as hold 95 % of the variance where it is
         estimated. Axes with no more variance than the noise are left out: ``n_components_`` says how many there are.
-    noise_variance : {"mle", "mle-rank"} or float, default="mle"
-        ρ, in the units of the kernel. ``"mle"``: the variance that the axes leave, shared by N − q dimensions, N the
-        number of rows (the sum of the weights); ``"mle-rank"``: by r − q dimensions, r the rank of the centred kernel
-        matrix, as the linear model has it; a number; or 0 for the limit.
+    noise_variance : {"mle", "paper"} or float, default="mle"
+        ρ, in the units of the kernel. ``"mle"``, the maximum-likelihood estimate: the variance that the axes leave,
+        shared by D − q dimensions, D the dimension that the rows span (the columns of a linear kernel, distinct rows −
+        1 for an RBF), so that neither copies of all rows nor a factor on ``sample_weight`` change it. ``"paper"``: by
+        N − q dimensions, N the sum of the weights (Zhou; De Plaen & Suykens). A number, or 0 for the limit.
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels` such as ``RBF(gamma=0.1)``, scikit-learn's Gaussian-process kernel, a
         function K(X, Y), or ``"precomputed"``.
@@ -105,7 +108,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
-        "noise_variance": [StrOptions({"mle", "mle-rank"}), Interval(Real, 0, None, closed="left")],
+        "noise_variance": [StrOptions({"mle", "paper"}), Interval(Real, 0, None, closed="left")],
         "kernel": [Named(KERNELS), callable],
         "center": ["boolean"],
         "solver": [Named(SOLVERS, "auto", "em"), callable],
@@ -140,7 +143,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
 
     def _find(self, kernel, X, gram, weights, rng):
         self._check_size(kernel, X)
-        solver, q = self._resolved_solver(), None if self._needs_all else self.n_components
+        D = self.n_rows_ if self.noise_variance == "paper" else spanned_dimensions(kernel, X, self.center)
+        solver, q = self._resolved_solver(D), None if self._needs_all else self.n_components
         if isinstance(solver, EM) and is_foreign(X):
             raise ValueError(
                 f"solver='em' works on NumPy arrays, and these rows are of {library(X)}. Use another solver, which "
@@ -153,39 +157,34 @@ class ProbabilisticKernelPCA(KernelTransformer):
         diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         self._tell_iterations(solver, subspace)
         q = self._wanted(subspace)
-        self.noise_variance_ = self._noise(subspace, q)
+        self.noise_variance_ = self._noise(subspace, q, D)
         if subspace.variances.shape[0]:
             self._warn_of_noise(subspace.variances[:q], self.noise_variance_)
         return FeatureGaussian.of(subspace[:q], self.noise_variance_).subspace
 
     @property
     def _needs_all(self):
-        """Whether the whole spectrum is asked for: to count what is above the noise, or a share, or the rank."""
-        return not isinstance(self.n_components, Integral) or self.noise_variance == "mle-rank"
+        """Whether the whole spectrum is asked for: to count what is above the noise, or a share."""
+        return not isinstance(self.n_components, Integral)
 
     def _check_size(self, kernel, X):
         """Refuse the whole spectrum of a large matrix unless it is meant."""
         meant = not isinstance(self.solver, str) or self.solver == "landmarks"
         if meant or not self._needs_all or primal(kernel, X, self.solver):
             return
-        if isinstance(self.n_components, Integral) and X.shape[0] > validation.ALL_COMPONENTS:
-            raise ValueError(
-                f"noise_variance='mle-rank' needs all eigenvalues of a {X.shape[0]} × {X.shape[0]} matrix. Use 'mle' "
-                "or a number, or solver=Exact() (mercer.eigen) if this is meant."
-            )
         validation.check_all_components(self.n_components, X.shape[0])
 
-    def _resolved_solver(self):
-        """The solver, with its own settings where it is Zhou's."""
+    def _resolved_solver(self, dimensions: float) -> Any:
+        """Return the solver, with its own settings where it is Zhou's."""
         if not isinstance(self.solver, str) or self.solver != "em":
             return self.solver
         if isinstance(self.noise_variance, str) and self._needs_all:
             raise ValueError(
                 "solver='em' finds as many components as it is told to, and nothing of the others. Give n_components "
-                "as an integer, with noise_variance='mle' or a number."
+                "as an integer."
             )
-        rho = None if self.noise_variance == "mle" else float(self.noise_variance)
-        return EM(rho, self.n_rows_, self.max_iter, self.tol)
+        rho = None if isinstance(self.noise_variance, str) else float(self.noise_variance)
+        return EM(rho, dimensions, self.max_iter, self.tol)
 
     def _tell_iterations(self, solver, subspace):
         report = subspace.report
@@ -216,10 +215,9 @@ class ProbabilisticKernelPCA(KernelTransformer):
             return int(namespace(subspace.variances).count_nonzero(subspace.variances > self.noise_variance))
         return subspace.holding(SHARE if self.n_components is None else self.n_components)
 
-    def _noise(self, subspace, q):
+    def _noise(self, subspace, q, dimensions):
         if not isinstance(self.noise_variance, str):
             return float(self.noise_variance)
-        dimensions = self.n_rows_ if self.noise_variance == "mle" else subspace.variances.shape[0]
         return noise_variance(subspace, q, dimensions)
 
     def _warn_of_noise(self, lam, rho):

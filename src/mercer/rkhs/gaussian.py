@@ -6,9 +6,25 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from .._core.arrays import Array, asarray_like, cast, double, eps, eye, full, hstack, namespace, rows, scatter_rows
+from .._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    double,
+    eps,
+    eye,
+    full,
+    hstack,
+    is_foreign,
+    namespace,
+    rows,
+    scatter_rows,
+)
+from .._core.dask import is_lazy
 from .._core.registry import stored
+from ..kernels import Kernel
 from .basis import Basis
 from .expansion import Expansion
 from .subspace import Subspace
@@ -21,16 +37,17 @@ ROUNDING = 10  # times √n·ε: a share of the variance that is no more than th
 class FeatureGaussian:
     """N(φ̄, U(Λ − ρ)Uᵀ + ρI): ``subspace`` holds φ̄, U and Λ > ρ, ``rho`` is the noise variance in every direction.
 
-    At ρ = 0 it is the limit: ``energy`` is then r², what ρ·L̂ tends to (Zhou eq. 13), and nothing else is compared.
+        At ρ = 0 it is the limit: ``energy`` is then r², what ρ·L̂ tends to (Zhou eq. 13), and nothing else is compared.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import ProbabilisticKernelPCA
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> density = ProbabilisticKernelPCA(2).fit(X).density_
-    >>> density.mahalanobis(X).shape
-    (50,)
+        Examples
+        --------
+        >>> import numpy as np
+    from scipy.sparse import issparse
+        >>> from mercer import ProbabilisticKernelPCA
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> density = ProbabilisticKernelPCA(2).fit(X).density_
+        >>> density.mahalanobis(X).shape
+        (50,)
     """
 
     subspace: Subspace
@@ -113,6 +130,28 @@ class FeatureGaussian:
         basis = Basis.among(subspace.kernel, subspace.Z, tol=eps(subspace.axes.B) ** 0.5)
         B = double(hstack(subspace.axes.B, subspace.mean.B))
         return basis, basis.of_vectors(Expansion(subspace.kernel, basis.given, B))
+
+
+def spanned_dimensions(kernel: Kernel, X: Any, center: bool) -> int:
+    """Return the dimension D that the rows of X span in feature space: the known rank of the kernel, or of its rows.
+
+    Distinct rows span one dimension each, less one where they are centred, unless the kernel has fewer.
+    """
+    distinct = X.shape[0] if is_lazy(X) or is_foreign(X) else count_distinct(X)
+    most = distinct - 1 if center else distinct
+    known = kernel.rank(X.shape[1], center)
+    return max(1, most if known is None else min(known, most))
+
+
+def count_distinct(X: Any) -> int:
+    """Return the number of different rows."""
+    if not issparse(X):
+        return len(np.unique(X, axis=0))
+    X = X.tocsr(copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    return len({(X.indices[i:j].tobytes(), X.data[i:j].tobytes()) for i, j in ends})
 
 
 def noise_variance(subspace: Subspace, q: int, dimensions: float) -> float:

@@ -95,7 +95,7 @@ Examples:
 @click.option("--no-scale", is_flag=True, help="Do not standardize the columns.")
 @click.option(
     "--noise-variance",
-    type=Number("mle", "mle-rank"),
+    type=Number("mle", "paper"),
     help="Noise variance of sparse, probabilistic and mixture models.",
 )
 @click.option("--noise-ratio", type=float, help="Noise of a classifier, as a share of the variance.")
