@@ -83,7 +83,7 @@ def fused(kernel: Kernel, X: np.ndarray) -> None:
     k_B, _ = k.product(X, B)
     for rows in (slice(0, 1), slice(0, None)):
         close(k_B(X[rows]), expected[rows], "product(Z, B)(X) and k(X, Z) @ B", scale, X.dtype)
-    share = k.symmetric(X)
+    share: Any = k.symmetric(X)
     for shares in (1, 2, 5) if share else ():
         total = sum(share(B, i, shares) for i in range(shares))
         close(total, expected, f"the sum of {shares} shares and k(X, X) @ B", scale, X.dtype)
