@@ -1,12 +1,8 @@
-"""Fitted models made small: the same estimator on few anchors, without its training data.
-
-A model takes part by three methods, which ``KernelTransformer`` has for models of one subspace: ``_subspaces()`` gives
-the subspaces that it consists of, ``_with_subspaces(new)`` a copy that has others instead, and ``_rho`` is its variance
-in every direction outside them (0 where it has none).
-"""
+"""Fitted models made small: the same estimator on few anchors, without its training data."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,7 +10,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.registry import stored
 from ..preimage import reduce
+from ..rkhs import Subspace
 from . import validation
+
+
+class Compressible(Protocol):
+    """What ``compress`` needs of a fitted model; ``KernelTransformer`` has it for models of one subspace."""
+
+    @property
+    def _rho(self) -> float:
+        """The variance in every direction outside the subspaces, 0 where the model has none."""
+
+    def _subspaces(self) -> list[Subspace]:
+        """Return the subspaces that the model consists of."""
+
+    def _with_subspaces(self, subspaces: list[Subspace]) -> Any:
+        """Return a copy of the fitted model with other subspaces."""
 
 
 @stored("models.Compression")
