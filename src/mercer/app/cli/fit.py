@@ -24,7 +24,6 @@ from .options import (
     reading,
 )
 
-MEDIAN = {"rbf", "matern"}  # kernels of the squared distance; the default of gamma is 1 / its median
 COMPONENTS = 10  # default of kernel PCA, where computing all of them is seldom wanted
 PARAMETERS = {  # option → parameter of the estimators
     "components": "n_components",
@@ -70,7 +69,7 @@ Examples:
 @click.option(
     "--gamma",
     type=Number("median", "scale"),
-    help="Parameter gamma of the kernel. Default for rbf and matern: median, 1 / the median squared distance.",
+    help="Parameter gamma of the kernel; by default it adapts to the data (radial kernels), else 1 / columns.",
 )
 @click.option("--degree", type=float, help="Degree of the kernel poly.")
 @click.option("--coef0", type=float, help="Constant term of the kernels poly and sigmoid.")
@@ -223,8 +222,6 @@ def _estimator(name: str, model: str, params: dict[str, Any]) -> Any:
 def _kernel(settings: dict[str, Any]) -> Any:
     name = settings["kernel"]
     params = {key: settings[key] for key in ("gamma", "degree", "coef0", "nu") if settings[key] is not None}
-    if name in MEDIAN:
-        params.setdefault("gamma", "median")
     for key in params:
         if key not in inspect.signature(KERNELS[name]).parameters:
             raise click.UsageError(f"--{key} cannot be used with --kernel {name}.")
