@@ -420,7 +420,7 @@ def test_a_bad_table_is_refused_in_one_line_and_nothing_is_written(name, tmp_pat
         ("a,b\n1,2\n3,x\n4,5\n", ["line 3", "'b'", "'x'"]),
         ("a,b\n1,2\n3,inf\n4,5\n", ["line 3", "'b'", "finite"]),
         ("a,b\n1,2\n3,\n4,5\n", ["line 3", "'b'", "--missing"]),
-        ("a,b\n1,u\n3,v\n4,w\n", ["'b'", "words", "--exclude"]),
+        ("a,b\n1,u\n3,v\n4,w\n", ["'b'", "text", "--exclude"]),
         (",".join(f"c{i}" for i in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n", ["100000 columns"]),
     ],
     ids=["words", "inf", "gap", "categories", "100 000 columns"],

@@ -36,9 +36,9 @@ BAD = {
     "semicolons": (b"a;b\n1;2\n", ["semicolons", "--delimiter ';'"]),
     "BOM and semicolons": (b"\xef\xbb\xbfa;b\n1,5;2\n", ["semicolons", "--delimiter ';'", "--decimal ','"]),
     "tabs": (b"a\tb\n1\t2\n", ["tabs", "--delimiter tab"]),
-    "empty": (b"", ["nothing"]),
-    "empty lines": (b"\n\n\n", ["nothing"]),
-    "BOM alone": (b"\xef\xbb\xbf", ["nothing"]),
+    "empty": (b"", ["empty"]),
+    "empty lines": (b"\n\n\n", ["empty"]),
+    "BOM alone": (b"\xef\xbb\xbf", ["empty"]),
     "header only": (b"a,b\n", ["no rows"]),
     "header only, empty lines": (b"a,b\n\n\n", ["no rows"]),
     "no header": (b"1,2\n3,4\n", ["--no-header"]),
@@ -71,7 +71,7 @@ def test_a_table_that_is_not_sound_is_refused_in_one_line(name):
 # what is read as a table, but not as numbers: bytes, column, and words of the error
 NO_NUMBERS = {
     "words in numbers": (b"a,b\n1,2\n3,x\n5,y\n", "b", ["line 3", "'b'", "'x'", "2 such cells", "3, 4"]),
-    "words": (b"a,b\n1,red\n3,blue\n", "b", ["holds words", "'blue', 'red'", "--exclude 'b'", "one-hot"]),
+    "words": (b"a,b\n1,red\n3,blue\n", "b", ["contains text", "'blue', 'red'", "--exclude 'b'", "one-hot"]),
     "inf": (b"a,b\n1,2\n3,inf\n", "b", ["line 3", "'b'", "not finite"]),
     "too large": (b"a,b\n1,2\n3,-1e999\n", "b", ["line 3", "'b'", "not finite"]),
     "underscores": (b"a,b\n1,2\n3,1_000\n", "b", ["line 3", "'1_000'"]),
@@ -167,7 +167,7 @@ def test_names_are_chosen_and_checked():
     names = ["a", "b", "c"]
     assert choose(names, "t") == names
     assert choose(names, "t", ["c", "a"]) == ["a", "c"]
-    assert choose(names, "t", exclude=["b"], beside=["c"]) == ["a"]
+    assert choose(names, "t", exclude=["b"], labels=["c"]) == ["a"]
     with pytest.raises(TableError, match="no column 'd'.*It has 'a', 'b', 'c'"):
         choose(names, "t", ["d"])
     with pytest.raises(TableError, match="no column is left"):
@@ -232,10 +232,10 @@ def test_parquet_there_and_back(tmp_path):
     table = read(tmp_path / "p.parquet", lambda names, named: ["a", "c"])
     assert np.isnan(table.numbers("a")[1])
     assert table.columns["c"].tolist() == ["u", "v"]
-    with pytest.raises(TableError, match="'t' holds timestamp"):
+    with pytest.raises(TableError, match="'t' has the type timestamp"):
         read(tmp_path / "p.parquet", every)
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(TableError, match="no sound Parquet"):
+    with pytest.raises(TableError, match="not a valid Parquet"):
         read(tmp_path / "bad.parquet", every)
 
 
@@ -255,8 +255,8 @@ def test_arrays_and_what_is_no_table(tmp_path):
     np.savez_compressed(tmp_path / "one.npz", data=X)
     assert read(tmp_path / "one.npz", every).numbers("x1").tolist() == [1, 3, 5]
     for name, array, word in [
-        ("cube", np.zeros((2, 2, 2)), "no table"),
-        ("words", np.array([["a"]]), "no table"),
+        ("cube", np.zeros((2, 2, 2)), "not a table"),
+        ("words", np.array([["a"]]), "not a table"),
         ("none", np.zeros((0, 2)), "no rows"),
         ("objects", np.array([[None]]), "plain numbers"),
     ]:
@@ -267,7 +267,7 @@ def test_arrays_and_what_is_no_table(tmp_path):
     with pytest.raises(TableError, match="one is needed"):
         read(tmp_path / "two.npz", every)
     (tmp_path / "bad.npz").write_bytes(b"PK\3\4 nothing")
-    with pytest.raises(TableError, match="no sound"):
+    with pytest.raises(TableError, match="not a valid"):
         read(tmp_path / "bad.npz", every)
     (tmp_path / "lie.npy").write_bytes((tmp_path / "cube.npy").read_bytes().replace(b"(2, 2, 2)", b"(9999999,)"[:9]))
     with pytest.raises(TableError):
@@ -275,7 +275,7 @@ def test_arrays_and_what_is_no_table(tmp_path):
 
 
 def test_words_do_not_go_into_a_matrix(tmp_path):
-    with pytest.raises(TableError, match="'w' holds words"):
+    with pytest.raises(TableError, match="'w' contains text"):
         write({"w": np.array(["a"], object)}, tmp_path / "t.npy")
     assert list(tmp_path.iterdir()) == []
 
@@ -332,9 +332,9 @@ def test_words_are_coded_as_scikit_learn_codes_them(table):
     np.testing.assert_array_equal(X[:, 1:], OneHotEncoder(sparse_output=False).fit_transform(words))
     assert recipe.features == ["a", "c=blue", "c=red"]
     assert recipe.table(X)["c"].tolist() == ["red", "blue", "red"]
-    with pytest.raises(TableError, match="line 2, column 'c': 'green' is no category"):
+    with pytest.raises(TableError, match="line 2, column 'c': 'green' is not a category"):
         recipe.rows(parsed(b"a,c\n1,green\n"))
-    with pytest.raises(TableError, match="holds words"):
+    with pytest.raises(TableError, match="contains text"):
         learn(table, ["a", "c"])
 
 
@@ -364,7 +364,7 @@ def test_columns_without_names_are_found_by_their_place():
     bare = learn(as_table(np.array([[1.0, 2.0, 7.0], [3.0, 5.0, 8.0]])), ["x0", "x1"])
     np.testing.assert_array_equal(bare.rows(np.array([[1.0, 2.0, 0.0]])), named.rows(np.array([[1.0, 2.0]])))
     np.testing.assert_array_equal(bare.rows(parsed(b"a,b\n1,2\n")), named.rows(np.array([[1.0, 2.0]])))
-    with pytest.raises(TableError, match="it has 4 columns, and the model takes 2"):
+    with pytest.raises(TableError, match="it has 4 columns, and the model needs 2"):
         bare.rows(np.zeros((1, 4)))
 
 

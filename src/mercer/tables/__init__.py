@@ -1,4 +1,4 @@
-"""Tables in and out: CSV, TSV, Parquet, ``.npy``, ``.npz`` and pipes, read strictly."""
+"""Strict reading and writing of tables: CSV, TSV, Parquet, ``.npy``, ``.npz`` and pipes."""
 
 from .formats import FORMATS, format_of, read, write
 from .recipe import Recipe, learn

@@ -1,29 +1,37 @@
-"""Lines into columns: by NumPy where a block of lines is plain numbers, else cell by cell."""
+"""From lines to columns: by NumPy if a block of lines contains only numbers, else cell by cell."""
 
 import csv
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from .lines import Lines
 from .table import SHOWN, TableError
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
+SHOWN_TEXT = 40  # characters of a cell that an error message quotes
+Dialect = dict[str, Any]  # arguments of csv.reader
 
 
-def records(block, rest, dialect):
-    """Number within the block, and fields, of each record that begins in it; quotes may reach into the rest."""
+def records(block: list[str], rest: Iterable[str], dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the fields of each record of a block; a quoted field may continue in ``rest``."""
     reader = csv.reader(chain(block, rest), **dialect)
     while (line := reader.line_num) < len(block):
         yield line, next(reader)
 
 
-def plain(block, index, fields, delimiter, wordy=frozenset()):
-    """The wanted columns of lines without quotes: numbers, but texts for those that are ``wordy``; None where not.
+def parse_fast(
+    block: list[str], index: list[int], fields: int, delimiter: str, textual: Set[int] = frozenset()
+) -> list | None:
+    """Return the columns ``index`` of lines without quotes, or None if they cannot be parsed by NumPy.
 
-    NumPy reads the numbers. It counts the fields itself where it reads all columns, and passes over empty lines.
+    Columns in ``textual`` are returned as texts, others as numbers. NumPy itself counts the fields if it reads all
+    columns, and skips empty lines.
     """
-    numeric = [i for i in index if i not in wordy]
+    numeric = [i for i in index if i not in textual]
     every = len(numeric) == fields
     if not every and any(line.count(delimiter) != fields - 1 or '"' in line for line in block):
         return None
@@ -36,43 +44,44 @@ def plain(block, index, fields, delimiter, wordy=frozenset()):
     found = dict(zip(sorted(numeric), X.T, strict=True))
     if len(numeric) < len(index):
         split = [line.split(delimiter) for line in block]
-        found |= {i: tuple(row[i].strip() for row in split) for i in index if i in wordy}
+        found |= {i: tuple(row[i].strip() for row in split) for i in index if i in textual}
     return [found[i] for i in index]
 
 
-def cells(block, rest, fields, dialect, begin):
-    """Line numbers and rows of fields of a block that begins at line ``begin``; the fields of each are counted."""
+def parse_records(block: list[str], rest: Lines, fields: int, dialect: Dialect, begin: int) -> tuple[np.ndarray, list]:
+    """Return line numbers and fields of the records of a block that begins at line ``begin``."""
     numbers, rows = [], []
     try:
         for line, row in records(block, rest, dialect):
             row = row or [""]
             if len(row) != fields:
-                raise TableError(f"{rest.source}: line {begin + line} {_miscounted(row, fields, dialect)}")
+                raise TableError(f"{rest.source}: line {begin + line} {_field_count_error(row, fields, dialect)}")
             rows.append(row)
             numbers.append(begin + line)
     except csv.Error as error:
-        raise TableError(f"{rest.source}: line {begin + len(rows)} or later: {error}. Look at its quotes.") from None
+        raise TableError(f"{rest.source}: line {begin + len(rows)} or later: {error}. Check its quotes.") from None
     return np.array(numbers), rows
 
 
-def _miscounted(row, fields, dialect):
+def _field_count_error(row: list[str], fields: int, dialect: Dialect) -> str:
     if row == [""]:
-        return "is empty, and rows follow it."
-    mark = repr(dialect["delimiter"])
-    return f"has {len(row)} field{'s' * (len(row) != 1)}, and line 1 has {fields}. A {mark} in a field needs quotes."
+        return "is empty, but rows follow it."
+    delimiter = repr(dialect["delimiter"])
+    found = f"has {len(row)} field{'s' * (len(row) != 1)}"
+    return f"{found}, but line 1 has {fields}. A field that contains {delimiter} must be quoted."
 
 
-def as_numbers(texts, decimal):
-    """An array of numbers, NaN where a cell is missing, or the stripped texts where not all are numbers."""
-    if decimal == "." and "_" not in "".join(texts):  # Python reads 1_000
+def as_numbers(texts: Sequence[str], decimal: str) -> np.ndarray | tuple[str, ...]:
+    """Return an array of numbers, with NaN for missing cells, or the stripped texts if not all are numbers."""
+    if decimal == "." and "_" not in "".join(texts):  # float accepts 1_000
         with suppress(ValueError):
             return np.fromiter(map(float, texts), float, len(texts))
     values = [number(text, decimal) for text in texts]
     return tuple(text.strip() for text in texts) if None in values else np.array(values, float)
 
 
-def number(text, decimal="."):
-    """The number that a text stands for, NaN where it stands for a missing one, None where it is none."""
+def number(text: str, decimal: str = ".") -> float | None:
+    """Return the number in a text, NaN if it means a missing value, None if it is not a number."""
     text = text.strip()
     if text.lower() in MISSING:
         return np.nan
@@ -84,29 +93,26 @@ def number(text, decimal="."):
         return None
 
 
-def column(parts, numbers, name, source, decimal):
-    """The parts of a column as one array, and where its first words are if it has both numbers and words."""
+def join(parts: list, lines: np.ndarray, name: str, source: str, decimal: str) -> tuple[np.ndarray, str]:
+    """Return the parts of a column as one array, and an error message if numbers and texts are mixed in it."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts), ""
     texts = np.array([text for part in parts for text in _texts(part)], dtype=object)
-    meanings = {text: number(text, decimal) for text in set(texts)}  # few, where they are categories
-    values = [meanings[text] for text in texts]
-    words = [i for i, value in enumerate(values) if value is None]
+    parsed = {text: number(text, decimal) for text in set(texts)}  # few distinct ones, if they are categories
+    values = [parsed[text] for text in texts]
+    textual = [i for i, value in enumerate(values) if value is None]
     missing = np.array([value is not None and np.isnan(value) for value in values])
     texts[missing] = None
     for i in np.flatnonzero([value is not None for value in values] & ~missing):
-        texts[i] = repr(values[i]).removesuffix(".0")  # one spelling, so that labels 1 and 1.0 are one
-    if len(words) + missing.sum() == len(values):
+        texts[i] = repr(values[i]).removesuffix(".0")  # labels 1 and 1.0 are the same
+    if len(textual) + missing.sum() == len(values):
         return texts, ""
-    first = ", ".join(str(numbers[i]) for i in words[:SHOWN]) + (", …" if len(words) > SHOWN else "")
-    count = "" if len(words) == 1 else f" ({len(words)} such cells, in lines {first})"
-    word = texts[words[0]]
-    return texts, f"{source}: line {numbers[words[0]]}, column {name!r}: {_shown(word)} is no number{count}."
+    first = ", ".join(str(lines[i]) for i in textual[:SHOWN]) + (", …" if len(textual) > SHOWN else "")
+    count = "" if len(textual) == 1 else f" ({len(textual)} such cells, in lines {first})"
+    text = texts[textual[0]]
+    shown = repr(text if len(text) <= SHOWN_TEXT else text[:SHOWN_TEXT] + "…")
+    return texts, f"{source}: line {lines[textual[0]]}, column {name!r}: {shown} is not a number{count}."
 
 
-def _texts(part):
+def _texts(part: np.ndarray | tuple[str, ...]) -> Iterable[str]:
     return part if isinstance(part, tuple) else map(repr, part.tolist())
-
-
-def _shown(text):
-    return repr(text if len(text) <= 40 else text[:40] + "…")  # a line of the terminal has room for that

@@ -1,7 +1,9 @@
-"""The lines of a text, read with suspicion: UTF-8, no NUL bytes, and one kind of line end."""
+"""The lines of a text file, with checks: UTF-8, no NUL bytes, and one kind of line ending."""
 
 import io
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from .table import TableError
 
@@ -9,33 +11,37 @@ ENDS = {"\n": "\\n", "\r\n": "\\r\\n", "\r": "\\r"}
 
 
 class Lines:
-    """The lines of a binary stream, by blocks; ``count`` of them were given. Empty lines at the end do not count."""
+    """The lines of a binary stream, read in blocks; empty lines at the end are skipped.
 
-    def __init__(self, stream, source):
+    ``count`` is the number of lines returned so far.
+    """
+
+    def __init__(self, stream: Any, source: str):
         self.source, self.count = source, 0
-        self._seen, self._end, self._quoted, self._held = 0, "", False, []
+        self._seen, self._end, self._quoted = 0, "", False
+        self._held: list[str] = []
         if stream.peek(2)[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-            raise TableError(f"{source}: it is UTF-16 text. Save it as UTF-8.")
+            raise TableError(f"{source}: the text is UTF-16. Save it as UTF-8.")
         self._text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
 
-    def close(self):
-        """Let go of the stream, which stays open."""
+    def close(self) -> None:
+        """Detach from the stream, which stays open."""
         self._text.detach()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> str:
         block = self.take(1)
         if not block:
             raise StopIteration
         self._held, self.count = block[1:] + self._held, self.count - len(block) + 1
         return block[0]
 
-    def take(self, most):
-        """The next lines: about ``most`` of them, or none at the end."""
+    def take(self, most: int) -> list[str]:
+        """Return about ``most`` lines, or none at the end."""
         block = self._held + self._read(most)
-        while (full := _without_last_empty(block)) == 0:
+        while (full := _count_to_last_text(block)) == 0:
             more = self._read(most)
             if not more:
                 return []
@@ -44,7 +50,7 @@ class Lines:
         self.count += full
         return block
 
-    def _read(self, most):
+    def _read(self, most: int) -> list[str]:
         try:
             block = list(islice(self._text, most))
         except UnicodeDecodeError as error:
@@ -54,37 +60,37 @@ class Lines:
             ) from None
         if block and not self._end:
             self._end = _end(block[0])
-        if self._suspicious("".join(block)):
-            self._look(block)
+        if self._needs_check("".join(block)):
+            self._check(block)
         self._seen += len(block)
         return block
 
-    def _suspicious(self, text):
-        """Whether the lines have to be looked at one by one."""
+    def _needs_check(self, text: str) -> bool:
+        """Return True if the lines must be checked one by one."""
         ends = text.count("\r") + text.count("\n")
-        alike = ends == text.count(self._end) * len(self._end) if self._end else ends == 0
-        return "\0" in text or '"' in text or self._quoted or not alike
+        equal = ends == text.count(self._end) * len(self._end) if self._end else ends == 0
+        return "\0" in text or '"' in text or self._quoted or not equal
 
-    def _look(self, block):
-        """Find the first line that is not as the others; line ends inside of quotes do not count."""
+    def _check(self, block: list[str]) -> None:
+        """Raise an error at a NUL byte or a different line ending outside of quotes."""
         for i, line in enumerate(block, self._seen + 1):
             if "\0" in line:
-                raise TableError(f"{self.source}: line {i} has a NUL byte. Is it a text at all, and UTF-8?")
+                raise TableError(f"{self.source}: line {i} has a NUL byte. Is the file UTF-8 text?")
             self._quoted ^= line.count('"') % 2 == 1
             end = _end(line)
             if end and end != self._end and not self._quoted:
                 raise TableError(
-                    f"{self.source}: line {i} ends with {ENDS[end]} and line 1 with {ENDS[self._end]}: two files in "
-                    "one? Make the line ends alike (dos2unix)."
+                    f"{self.source}: line {i} ends with {ENDS[end]} and line 1 with {ENDS[self._end]}. "
+                    "Use the same line ending everywhere (dos2unix)."
                 )
 
 
-def _end(line):
+def _end(line: str) -> str:
     return "\r\n" if line.endswith("\r\n") else line[-1:] if line.endswith(("\r", "\n")) else ""
 
 
-def _without_last_empty(block):
-    """How many lines are left when the empty ones at the end are not counted."""
+def _count_to_last_text(block: list[str]) -> int:
+    """Return the number of lines without the empty ones at the end."""
     full = len(block)
     while full and not block[full - 1].strip():
         full -= 1

@@ -1,4 +1,4 @@
-"""How a table becomes the rows that a model takes, and rows a table again: learned once, stored with the model."""
+"""The recipe that turns tables into rows for a model and back: learned once, and stored with the model."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from .._core.registry import stored
-from .table import TableError, absent, as_table, known
+from .table import Names, Table, TableError, as_table, categories_of, is_missing
 
 MISSING = ("error", "drop", "mean", "impute")
 
@@ -15,11 +15,11 @@ MISSING = ("error", "drop", "mean", "impute")
 @stored("tables.Recipe")
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """The columns of a table in their order, how words are coded, missing cells filled and columns scaled.
+    """The columns of a table, and how texts are encoded, missing values filled and columns scaled.
 
-    A column of words becomes one column of 0 and 1 for each of its ``categories``. Then x ↦ (x − ``mean``) / ``scale``,
-    which are 0 and 1 for words and for tables that are not scaled. A missing cell is refused, leaves its row out, is
-    filled with ``fill``, the mean of its column, or by the fitted ``imputer``. ``width`` columns were in the source.
+    Text columns are one-hot encoded by their ``categories``. Then x ↦ (x − ``mean``) / ``scale``, which are 0 and 1 for
+    encoded texts and for tables that are not scaled. A missing value is an error, its row is dropped, or it is filled
+    with ``fill``, the mean of the column, or by the fitted ``imputer``. The source has ``width`` columns.
     """
 
     columns: list[str]
@@ -34,123 +34,123 @@ class Recipe:
     imputer: Any = None
 
     @property
-    def features(self):
-        """The names of the columns that the model sees."""
-        coded = ([f"{name}={word}" for word in self.categories[name]] for name in self.categories)
-        by_name = dict(zip(self.categories, coded, strict=True))
-        return [feature for name in self.columns for feature in by_name.get(name, [name])]
+    def features(self) -> list[str]:
+        """The names of the features of the model."""
+        encoded = {name: [f"{name}={text}" for text in texts] for name, texts in self.categories.items()}
+        return [feature for name in self.columns for feature in encoded.get(name, [name])]
 
-    def rows(self, data):
-        """Return the rows that the model takes, (n, d), of a ``Table``, a data frame or an array."""
+    def rows(self, data: Any) -> np.ndarray:
+        """Return the rows for the model, (n, d), from a ``Table``, a data frame or an array."""
         table = as_table(data)
         return self.apply(table.renamed(self.match(table.names, table.named, table.source)))[0]
 
-    def match(self, names, named, source):
-        """For each column the name that it has in a source: the same, or that at its place where names are none."""
+    def match(self, names: Names, named: bool, source: str) -> dict[str, str]:
+        """Map each column to its name in a source: the same name, or by position if one of them has no names."""
         if set(self.columns) <= set(names) and (named or len(names) == self.width):
             return {name: name for name in self.columns}
         if not (named and self.named):
             if len(names) == len(self.columns):
                 return dict(zip(self.columns, names, strict=True))
-            raise TableError(f"{source}: it has {len(names)} columns, and the model takes {len(self.columns)}.")
+            raise TableError(f"{source}: it has {len(names)} columns, and the model needs {len(self.columns)}.")
         lost = [name for name in self.columns if name not in names]
         more = f" and {len(lost) - 1} more of the model's columns" if len(lost) > 1 else ""
         raise TableError(f"{source}: the column {lost[0]!r}{more} is missing.")
 
-    def apply(self, table):
-        """Return the rows that the model takes, and the numbers of the table's rows that they are."""
-        X = self.coded(table)
-        gaps = np.isnan(X)
-        if not gaps.any():
+    def apply(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows for the model, and their indices in the table."""
+        X = self.encode(table)
+        missing = np.isnan(X)
+        if not missing.any():
             return self._scaled(X), np.arange(len(X))
         if self.missing == "error":
-            self._refuse_gap(table, gaps)
+            self._raise_missing(table, missing.any(axis=1))
         if self.missing == "drop":
-            kept = np.flatnonzero(~gaps.any(axis=1))
+            kept = np.flatnonzero(~missing.any(axis=1))
             if len(kept) == 0:
-                raise TableError(f"{table.source}: every row has a missing cell, and --missing drop leaves none.")
+                raise TableError(f"{table.source}: every row has a missing value, so --missing drop leaves no rows.")
             return self._scaled(X[kept]), kept
         if self.missing == "mean":
-            return self._scaled(np.where(gaps, self.fill, X)), np.arange(len(X))
+            return self._scaled(np.where(missing, self.fill, X)), np.arange(len(X))
         return self.imputer.transform(self._scaled(X)), np.arange(len(X))
 
-    def coded(self, table):
-        """Return the columns as numbers, words as 0 and 1, NaN where a cell is missing: (n, d)."""
-        parts = [self._coded(table, name) for name in self.columns]
+    def encode(self, table: Table) -> np.ndarray:
+        """Return the columns as numbers, with texts one-hot encoded and NaN for missing values: (n, d)."""
+        parts = [self._encode(table, name) for name in self.columns]
         return np.hstack(parts) if self.categories else np.column_stack(parts)
 
-    def _coded(self, table, name):
+    def _encode(self, table: Table, name: str) -> np.ndarray:
         if name not in self.categories:
             return table.numbers(name)[:, None]
-        words, code = table.columns[name], {word: i for i, word in enumerate(self.categories[name])}
-        if words.dtype != object:
-            words = np.array([None if np.isnan(x) else f"{x:g}" for x in words], dtype=object)
-        coded = np.zeros((len(words), len(code)))
-        for row, word in enumerate(words):
-            if word is None:
-                coded[row] = np.nan
-            elif word in code:
-                coded[row, code[word]] = 1
+        texts, code = table.columns[name], {text: i for i, text in enumerate(self.categories[name])}
+        if texts.dtype != object:
+            texts = np.array([None if np.isnan(x) else f"{x:g}" for x in texts], dtype=object)
+        encoded = np.zeros((len(texts), len(code)))
+        for row, text in enumerate(texts):
+            if text is None:
+                encoded[row] = np.nan
+            elif text in code:
+                encoded[row, code[text]] = 1
             else:
-                raise TableError(f"{table.place(row, name)}: {word!r} is no category that the model knows.")
-        return coded
+                raise TableError(f"{table.place(row, name)}: {text!r} is not a category of the model.")
+        return encoded
 
-    def _refuse_gap(self, table, gaps):
-        row = int(gaps.any(axis=1).argmax())
-        name = next(name for name in self.columns if absent(table.columns[name])[row])
+    def _raise_missing(self, table: Table, incomplete: np.ndarray) -> None:
+        row = int(incomplete.argmax())
+        name = next(name for name in self.columns if is_missing(table.columns[name])[row])
         raise TableError(
-            f"{table.place(row, name)}: the cell is empty ({int(gaps.any(axis=1).sum())} of {len(gaps)} rows have "
-            "missing cells). Pass --missing drop, mean or impute to fit."
+            f"{table.place(row, name)}: the cell is empty ({int(incomplete.sum())} of {len(incomplete)} rows have "
+            "missing values). Fit with --missing drop, mean or impute."
         )
 
-    def _scaled(self, X):
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.mean) / self.scale
 
-    def table(self, X):
-        """Return rows of the model as columns of the table: unscaled, words where they are most likely."""
+    def table(self, X: Any) -> dict[str, np.ndarray]:
+        """Convert rows of the model to columns of the table: original units, the most likely category of texts."""
         X, columns, start = np.asarray(X) * self.scale + self.mean, {}, 0
         for name in self.columns:
-            words = self.categories.get(name)
-            if words is None:
+            texts = self.categories.get(name)
+            if texts is None:
                 columns[name] = X[:, start]
             else:
-                columns[name] = np.array(words, dtype=object)[X[:, start : start + len(words)].argmax(axis=1)]
-            start += 1 if words is None else len(words)
+                columns[name] = np.array(texts, dtype=object)[X[:, start : start + len(texts)].argmax(axis=1)]
+            start += 1 if texts is None else len(texts)
         return columns
 
 
-def learn(table, columns, *, missing="error", categorical="error", scale=True, target=None, imputer=None):
-    """Return the recipe for some columns of a table, by what they hold.
+def learn(
+    table: Table,
+    columns: Names,
+    *,
+    missing: str = "error",
+    categorical: str = "error",
+    scale: bool = True,
+    target: str | None = None,
+    imputer: Any = None,
+) -> Recipe:
+    """Return the recipe for some columns of a table.
 
-    Means and scales are those of the cells that are there; a constant column has the scale 1.
+    Means and scales are computed from the values that are not missing; a constant column has the scale 1.
     """
-    words = [name for name in columns if categorical == "one-hot" and table.is_words(name)]
-    none, one = np.zeros(1), np.ones(1)
+    encoded = [name for name in columns if categorical == "one-hot" and table.is_text(name)]
     recipe = Recipe(
         columns=list(columns),
-        categories={name: known(table.columns[name]) for name in words},
+        categories={name: categories_of(table.columns[name]) for name in encoded},
         missing=missing,
-        fill=none,
-        mean=none,
-        scale=one,
+        fill=np.zeros(1),
+        mean=np.zeros(1),
+        scale=np.ones(1),
         target=target,
         named=table.named,
         width=len(table.names) + len(table.others),
     )
     for name in columns:
-        if absent(table.columns[name]).all():
+        if is_missing(table.columns[name]).all():
             raise TableError(f"{table.source}: column {name!r} is empty. Leave it out with --exclude {name!r}.")
-    X = recipe.coded(table) if missing in {"mean", "impute"} else recipe.apply(table)[0]
+    X = recipe.encode(table) if missing in {"mean", "impute"} else recipe.apply(table)[0]
     scaler = StandardScaler().fit(X)
-    plain = np.repeat([name in words or not scale for name in columns], [_width(recipe, name) for name in columns])
-    recipe = replace(
-        recipe,
-        fill=scaler.mean_,
-        mean=np.where(plain, 0.0, scaler.mean_),
-        scale=np.where(plain, 1.0, scaler.scale_),
-    )
+    widths = [len(recipe.categories.get(name, (name,))) for name in columns]
+    unscaled = np.repeat([name in encoded or not scale for name in columns], widths)
+    means, scales = np.where(unscaled, 0.0, scaler.mean_), np.where(unscaled, 1.0, scaler.scale_)
+    recipe = replace(recipe, fill=scaler.mean_, mean=means, scale=scales)
     return recipe if missing != "impute" else replace(recipe, imputer=imputer.fit(recipe._scaled(X)))
-
-
-def _width(recipe, name):
-    return len(recipe.categories.get(name, (name,)))

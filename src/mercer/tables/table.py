@@ -1,65 +1,71 @@
-"""A table: named columns of numbers or words, which knows the line that each row came from."""
+"""A table: named columns of numbers or texts, with the line number of each row."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-MOST_COLUMNS = 65_536  # in use at once: a wider table is most often one that lies on its side
+MOST_COLUMNS = 65_536  # in use at once: a wider table is usually transposed
 LARGEST_WHOLE = 2.0**53  # up to which every whole number is a float
-SHOWN = 3  # names, cells or lines that an error lists before it says how many more there are
+SHOWN = 3  # names, cells or lines that an error message lists
+NUMERIC = "biuf"  # NumPy's codes of booleans, integers and floats
+
+Names = Sequence[str]
+Select = Callable[..., list[str]]  # (all names, whether they are from a header, extra names) → names to read
 
 
 class TableError(ValueError):
-    """A table that cannot be used as it is; the message is one line that says where and what to do."""
+    """A table that cannot be used; the message is one line that says where and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of equal length: float64 where all cells are numbers (NaN = missing), else objects (None = missing).
+    """Columns of equal length: float64 if all cells are numbers (NaN = missing), else objects (None = missing).
 
-    ``mixed`` says of each column that has both numbers and words where the first words are. ``others`` are columns of
-    the source that were not read.
+    ``mixed`` has an error message for each column with both numbers and texts. ``others`` are columns of the source
+    that were not read.
     """
 
     columns: dict[str, np.ndarray]
     source: str = "the table"
-    lines: np.ndarray | None = None  # of each row in a text
+    lines: np.ndarray | None = None  # line number of each row in a text file
     mixed: dict[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
-    named: bool = True  # whether the names are the source's own
+    named: bool = True  # whether the names come from the source
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """The names of the columns that were read."""
         return list(self.columns)
 
-    def place(self, row, name):
-        """Where a cell is, in words."""
+    def place(self, row: int, name: str) -> str:
+        """Return the position of a cell for an error message."""
         line = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
         return f"{self.source}: {line}, column {name!r}"
 
-    def take(self, rows):
-        """Some of the rows."""
+    def take(self, rows: np.ndarray) -> "Table":
+        """Return some of the rows."""
         columns = {name: values[rows] for name, values in self.columns.items()}
         return replace(self, columns=columns, lines=None if self.lines is None else self.lines[rows])
 
-    def renamed(self, names):
-        """The columns under other names (new → old)."""
+    def renamed(self, names: dict[str, str]) -> "Table":
+        """Return a table with renamed columns (new → old)."""
         mixed = {new: self.mixed[old] for new, old in names.items() if old in self.mixed}
         return replace(self, columns={new: self.columns[old] for new, old in names.items()}, mixed=mixed)
 
-    def numbers(self, name):
-        """A column of numbers, all finite or missing; an error names the first cell that is not."""
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column of finite or missing numbers; an error names the first other cell."""
         values = self.columns[name]
         if name in self.mixed:
             raise TableError(self.mixed[name])
         if values.dtype == object:
             raise TableError(
-                f"{self.source}: column {name!r} holds words ({_some(known(values))}). Leave it out with "
-                f"--exclude {name!r}, make it the --target, or code it with --categorical one-hot; if these are "
+                f"{self.source}: column {name!r} contains text ({_first(categories_of(values))}). Leave it out with "
+                f"--exclude {name!r}, use it as --target, or encode it with --categorical one-hot; if these are "
                 "numbers with decimal commas, pass --decimal ','."
             )
         infinite = np.isinf(values)
@@ -67,93 +73,88 @@ class Table:
             raise TableError(f"{self.place(int(infinite.argmax()), name)}: the number is not finite.")
         return values
 
-    def is_words(self, name):
-        """Whether no cell of a column is a number."""
+    def is_text(self, name: str) -> bool:
+        """Return True if no cell of a column is a number."""
         return self.columns[name].dtype == object and name not in self.mixed
 
-    def labels(self, name):
-        """A column as classes: whole numbers where all cells are, else what stands there; none may be missing."""
-        values = self.columns[name]
-        missing = absent(values)
+    def labels(self, name: str) -> np.ndarray:
+        """Return a column as class labels: integers if all cells are, else the cells; none may be missing."""
+        missing = is_missing(self.columns[name])
         if missing.any():
             raise TableError(f"{self.place(int(missing.argmax()), name)}: the target is missing.")
         return self.written(name)
 
-    def written(self, name):
-        """A column as it is written: whole numbers without a decimal point, None where a cell is missing."""
+    def written(self, name: str) -> np.ndarray:
+        """Return a column for output: whole numbers as integers, None for missing cells."""
         values = self.columns[name]
         if values.dtype == object:
             return values
-        there = values[~np.isnan(values)]
-        if np.all(np.abs(there) < LARGEST_WHOLE) and np.all(there == np.round(there)):
-            if len(there) == len(values):
-                return values.astype(int)
-            return np.array([None if np.isnan(value) else int(value) for value in values], dtype=object)
-        return np.array([None if np.isnan(value) else value for value in values.tolist()], dtype=object)
+        missing = np.isnan(values)
+        present = values[~missing]
+        whole = np.all(np.abs(present) < LARGEST_WHOLE) and np.all(present == np.round(present))
+        if whole and not missing.any():
+            return values.astype(int)
+        kind = int if whole else float
+        return np.array([None if np.isnan(value) else kind(value) for value in values.tolist()], dtype=object)
 
 
-def as_table(data):
-    """Return a table, a data frame (pandas, polars) or an array as a ``Table``."""
+def as_table(data: Any) -> Table:
+    """Convert a table, a data frame (pandas, polars) or an array to a ``Table``."""
     if isinstance(data, Table):
         return data
     if hasattr(data, "columns"):
-        return Table({str(name): _of_frame(data[name]) for name in data.columns}, "the data frame")
+        return Table({str(name): _from_series(data[name]) for name in data.columns}, "the data frame")
     data = np.asarray(data, float)
     return Table({f"x{i}": values for i, values in enumerate(data.T)}, "the array", named=False)
 
 
-def _of_frame(values):
-    values = np.asarray(values)
-    if values.dtype.kind in "biuf":
+def _from_series(series: Any) -> np.ndarray:
+    values = np.asarray(series)
+    if values.dtype.kind in NUMERIC:
         return values.astype(float)
-    words = [None if value is None or str(value) in {"nan", "<NA>"} else str(value) for value in values]
-    return np.array(words, dtype=object)
+    texts = [None if value is None or str(value) in {"nan", "<NA>"} else str(value) for value in values]
+    return np.array(texts, dtype=object)
 
 
-def absent(values):
-    """Which cells of a column are missing."""
+def is_missing(values: np.ndarray) -> np.ndarray:
+    """Return a mask of the missing cells of a column."""
     return np.array([value is None for value in values], bool) if values.dtype == object else np.isnan(values)
 
 
-def known(words):
-    """The different words of a column, in order."""
-    return sorted({word for word in words if word is not None})
+def categories_of(texts: Iterable[str | None]) -> list[str]:
+    """Return the distinct texts of a column, sorted."""
+    return sorted({text for text in texts if text is not None})
 
 
-def _some(words):
-    more = len(words) - SHOWN
-    return ", ".join(map(repr, words[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+def _first(names: Names) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(map(repr, names[:SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
-def check_names(names, source):
-    """Refuse names that are empty or there twice."""
+def check_names(names: Names, source: str) -> None:
+    """Raise an error for empty or duplicate names."""
     seen: dict[str, int] = {}
     for i, name in enumerate(names, 1):
         if not name:
-            raise TableError(
-                f"{source}: column {i} has no name. Give it one (if it numbers the rows, save the table without it)."
-            )
+            raise TableError(f"{source}: column {i} has no name. Add one, or leave the column out of the file.")
         if name in seen:
             raise TableError(f"{source}: columns {seen[name]} and {i} are both named {name!r}.")
         seen[name] = i
 
 
-def choose(names, source, columns=(), exclude=(), beside=()):
-    """The names to use, in the order of the table: those of ``columns`` or all, less ``exclude`` and ``beside``."""
-    for name in (*columns, *exclude, *beside):
+def choose(names: Names, source: str, columns: Names = (), exclude: Names = (), labels: Names = ()) -> list[str]:
+    """Return the names to use, in table order: those of ``columns`` or all, except ``exclude`` and ``labels``."""
+    available = f"It has {_first(list(names))}."
+    for name in (*columns, *exclude, *labels):
         if name not in names:
-            raise TableError(f"{source}: there is no column {name!r}. {_there_are(names)}")
-    wanted = set(columns or names) - set(exclude) - set(beside)
+            raise TableError(f"{source}: there is no column {name!r}. {available}")
+    wanted = set(columns or names) - set(exclude) - set(labels)
     chosen = [name for name in names if name in wanted]
     if not chosen:
-        raise TableError(f"{source}: no column is left to use. {_there_are(names)}")
+        raise TableError(f"{source}: no column is left to use. {available}")
     if len(chosen) > MOST_COLUMNS:
         raise TableError(
-            f"{source}: {len(chosen)} columns, and at most {MOST_COLUMNS} are used at once. If the table lies on its "
-            "side, turn it; else choose some with --columns."
+            f"{source}: {len(chosen)} columns, and at most {MOST_COLUMNS} can be used. Transpose the table if its rows "
+            "are variables, or select some columns with --columns."
         )
     return chosen
-
-
-def _there_are(names):
-    return f"It has {_some(list(names))}."

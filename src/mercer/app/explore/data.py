@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...tables import Recipe, Table, TableError, choose, learn
-from ...tables.table import absent, as_table, known
+from ...tables.table import as_table, categories_of, is_missing
 
 MOST_ROWS = 2_000_000
 MOST_COLUMNS = 5_000
@@ -107,7 +107,7 @@ def of_table(
     """Choose the variables of a table: its columns of numbers, and those of words where ``categorical="one-hot"``."""
     beside = [] if target is None else [target]
     chosen = choose(table.names, name, columns or (), exclude or (), beside)
-    empty = [c for c in chosen if absent(table.columns[c]).all()]
+    empty = [c for c in chosen if is_missing(table.columns[c]).all()]
     words = [c for c in chosen if c not in empty and (c in table.mixed or table.columns[c].dtype == object)]
     left_out = empty if categorical == "one-hot" else [*empty, *words]
     variables = [c for c in chosen if c not in left_out]
@@ -117,12 +117,12 @@ def of_table(
     if not variables:
         raise TableError(f"{name}: no column of numbers is left. {' '.join(notes)}")
     _check_size(len(table), len(variables), name)
-    gaps = sum(int(absent(table.columns[c]).sum()) for c in variables)
+    gaps = sum(int(is_missing(table.columns[c]).sum()) for c in variables)
     missing = missing if gaps else "error"
     if missing == "mean":
         notes.append(f"{gaps} empty cells are filled with the mean of their column.")
     if missing == "drop":
-        kept = ~np.any([absent(table.columns[c]) for c in variables], axis=0)
+        kept = ~np.any([is_missing(table.columns[c]) for c in variables], axis=0)
         notes.append(f"{int((~kept).sum())} rows with empty cells are left out.")
         table = table.take(np.flatnonzero(kept))
         _check_size(len(table), len(variables), name)
@@ -145,7 +145,7 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading
     _check_size(len(table), len(recipe.columns), name)
     categorical = "one-hot" if recipe.categories else "error"
     filled = "mean" if recipe.missing in {"mean", "impute"} else "error"
-    found = image or (None if recipe.categories else picture_shape(recipe.coded(table)))
+    found = image or (None if recipe.categories else picture_shape(recipe.encode(table)))
     _check_image(image, len(recipe.columns))
     target = recipe.target if recipe.target in table.names else None
     return Data(table, recipe.columns, name, target, name, filled, categorical, found, recipe, notes, reading)
@@ -228,7 +228,7 @@ def colours(data: Data, name: str) -> tuple[Any, list[str] | None]:
         if len(kinds) > FEW or np.any(kinds != np.round(kinds)):
             return values, None
         return np.where(np.isnan(values), np.nan, np.searchsorted(kinds, values)), [f"{kind:g}" for kind in kinds]
-    words = known(values)
+    words = categories_of(values)
     code = {word: i for i, word in enumerate(words)}
     return np.array([code.get(word, np.nan) for word in values], float), words
 
