@@ -1,1 +1,1 @@
-"""The machine below the mathematics: tiles, threads, array libraries, Dask, the C extension, files, registries."""
+"""The lowest layer: tiles, threads, array libraries, Dask, the C extension, files, registries."""

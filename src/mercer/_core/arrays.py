@@ -1,8 +1,8 @@
 """Array libraries: the only place that knows where NumPy and the others (torch, CuPy, …) differ.
 
-NumPy speaks the Array API standard, so that code below the models is written once: ``xp = namespace(x)``, then the
-standard's own names. Here are the few operations that the standard lacks, or for which NumPy has a faster form. Arrays
-of other libraries stay on their device; only sizes, row numbers and variances come back from it.
+NumPy follows the Array API standard, so that code below the models is written once: ``xp = namespace(x)``, then the
+functions of the standard. Here are the few operations that the standard lacks, or for which NumPy has a faster form.
+Arrays of other libraries stay on their device; only sizes, row numbers and variances are copied from it.
 """
 
 import math
@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # an array of any library that follows the standard; sparse matrices where a kernel takes them
+Array = Any  # an array of any library that follows the standard, or a sparse matrix where a kernel supports it
 
 
 def is_foreign(x: Any) -> bool:
-    """Return True if ``x`` is an array of another library than NumPy (for example a torch tensor)."""
+    """Return True if ``x`` is not a NumPy array (for example a torch tensor)."""
     return not isinstance(x, np.ndarray | np.generic) and hasattr(x, "__dlpack__") and hasattr(x, "device")
 
 
 def namespace(x: Any) -> Any:
-    """Return the module whose functions take ``x``: NumPy for its own arrays and for everything that is not an array.
+    """Return the module whose functions take ``x``: NumPy for NumPy arrays and for everything that is not an array.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def library(x: Any) -> str:
 
 
 def asarray_like(values: Any, x: Any, dtype: Any = None) -> Array:
-    """Return ``values``, which NumPy can read, as an array of the library and on the device of ``x``."""
+    """Return ``values``, anything that NumPy can convert, as an array of the library and on the device of ``x``."""
     xp, device = home(x)
     if xp is np or is_foreign(values):
         return xp.asarray(values, dtype=dtype)
@@ -63,35 +63,35 @@ def asarray_like(values: Any, x: Any, dtype: Any = None) -> Array:
 
 
 def full(shape: tuple[int, ...], value: float, x: Any, dtype: Any = None) -> Array:
-    """Return an array of one number, beside ``x``; in float64 unless a dtype is given."""
+    """Return a constant array of the library and on the device of ``x``; in float64 unless a dtype is given."""
     xp, device = home(x)
     dtype = xp.float64 if dtype is None else dtype
     return np.full(shape, value, dtype) if xp is np else xp.full(shape, value, dtype=dtype, device=device)
 
 
 def zeros(shape: tuple[int, ...], x: Any, dtype: Any = None) -> Array:
-    """Return zeros, beside ``x``; in float64 unless a dtype is given."""
+    """Return zeros of the library and on the device of ``x``; in float64 unless a dtype is given."""
     return full(shape, 0.0, x, dtype) if is_foreign(x) else np.zeros(shape, np.float64 if dtype is None else dtype)
 
 
 def eye(n: int, x: Any) -> Array:
-    """Return the identity matrix in float64, beside ``x``."""
+    """Return the identity matrix in float64, of the library and on the device of ``x``."""
     xp, device = home(x)
     return np.eye(n) if xp is np else xp.eye(n, dtype=xp.float64, device=device)
 
 
 def cast(x: Any, dtype: Any) -> Array:
-    """Return ``x`` in a dtype, without a copy where it has it; sparse matrices too."""
+    """Return ``x``, which may be sparse, converted to a dtype; without a copy if it has that dtype."""
     return namespace(x).astype(x, dtype, copy=False) if is_foreign(x) else x.astype(dtype, copy=False)
 
 
 def double(x: Any) -> Array:
-    """Return ``x`` in float64, without a copy where it is."""
+    """Return ``x`` converted to float64, without a copy if it is float64."""
     return cast(x, namespace(x).float64)
 
 
 def has_double(x: Any) -> bool:
-    """Return True if the device of ``x`` knows float64."""
+    """Return True if the device of ``x`` supports float64."""
     xp, device = home(x)
     return xp is np or "float64" in xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
 
@@ -102,7 +102,7 @@ def eps(x: Any) -> float:
 
 
 def rows(X: Any, index: Any) -> Array:
-    """Return ``X[index]`` for a slice, for row numbers (which may be NumPy's), or for a mask."""
+    """Return ``X[index]`` for a slice, for row numbers (a NumPy array is allowed), or for a mask."""
     if not is_foreign(X):
         return X[index]
     return X[index, ...] if isinstance(index, slice) else _take(X, index, 0)
@@ -131,18 +131,15 @@ def row_numbers(index: Any) -> np.ndarray:
 
 
 def hstack(*parts: Any) -> Array:
-    """Return columns and blocks of columns side by side, in the widest of their dtypes."""
+    """Return columns and blocks of columns side by side, in their common dtype."""
     if not is_foreign(parts[0]):
         return np.column_stack(parts)
-    xp = namespace(parts[0])
-    blocks = [part if part.ndim == 2 else part[:, None] for part in parts]
-    dtype = xp.result_type(*blocks)
-    return xp.concat([xp.astype(block, dtype, copy=False) for block in blocks], axis=1)
+    return namespace(parts[0]).concat([part if part.ndim == 2 else part[:, None] for part in parts], axis=1)
 
 
 def scatter_rows(values: Any, places: np.ndarray, n: int) -> Array:
     """Return an array of n rows with ``values`` at the row numbers ``places`` and zeros elsewhere."""
-    source = np.full(n, len(places))  # of each row in ``values``, to which a row of zeros is appended
+    source = np.full(n, len(places))  # for each row, its number in ``values``, to which a row of zeros is appended
     source[places] = np.arange(len(places))
     return rows(namespace(values).concat([values, zeros((1, values.shape[1]), values, values.dtype)]), source)
 
@@ -160,13 +157,13 @@ def with_rows(X: Any, index: np.ndarray, values: Any) -> Array:
 
 
 def largest(x: Any, least: float = 0.0) -> float:
-    """Return the larger of ``least`` and the largest entry; ``least`` for an empty array, NaN where there is one."""
+    """Return the larger of ``least`` and the largest entry; ``least`` for an empty array, NaN if an entry is NaN."""
     most = float(namespace(x).max(x)) if math.prod(x.shape) else least
     return least if most <= least else most
 
 
 def nth_smallest(t: Any, n: int) -> Array:
-    """Return the entry that would be number n in rising order."""
+    """Return the entry number n, from 0, in ascending order."""
     return namespace(t).sort(t)[n] if is_foreign(t) else np.partition(t, n)[n]
 
 
@@ -185,7 +182,7 @@ def sqnorms(X: Any, dtype: Any = None) -> Array:
 
 
 def in_place(name: str, t: Any, *others: Any) -> Array:
-    """Return the function of this name of ``t``, which is overwritten where its library allows it."""
+    """Apply the function of this name to ``t``, which is overwritten if its library supports that."""
     if is_foreign(t):
         return getattr(namespace(t), {"power": "pow"}.get(name, name))(t, *others)
     return getattr(np, name)(t, *others, out=t)

@@ -1,30 +1,33 @@
-"""Rows that live elsewhere: the only place that knows Dask.
+"""Dask arrays: the only module that imports Dask.
 
-A Dask array comes in as it is and goes out as one; what is summed over rows is summed on the cluster, in a tree, and
-only the sum comes to the client. Rows are known by their number in the whole array, so that no result depends on how
-they are cut into blocks. Nothing is scattered: a worker that dies takes with it what can be computed again.
+Methods of rows return a Dask array for a Dask array. Sums over rows are computed on the cluster, in a tree, and only
+the result comes to the client. Rows are identified by their number in the whole array, so that results do not depend on
+the chunks. Nothing is scattered to the workers: all that a failed worker held can be computed again.
 """
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import wraps
+from functools import partial, reduce, wraps
+from typing import Any
 
 import numpy as np
 
 from . import arrays
+from .arrays import Array
 
-ARITY = 8  # sums that one task adds up
-PAIR_BLOCKS = 24  # blocks of rows in a product by the whole kernel matrix, at most: 300 tasks
-PAIR_ROWS = 1000  # of such a block, at least: below it a task costs more than its work
+ARITY = 8  # sums that one task adds
+PAIR_BLOCKS = 24  # blocks of rows in a product with the whole kernel matrix, at most: 300 tasks
+PAIR_ROWS = 1000  # of such a block, at least: a smaller task takes less time than its overhead
 
 
-def is_lazy(X):
-    """Whether X is a Dask array or data frame; Dask is not imported to tell."""
+def is_lazy(X: Any) -> bool:
+    """Return True if X is a Dask array or data frame; Dask is not imported for it."""
     return "dask" in sys.modules and type(X).__module__.split(".")[0] in {"dask", "dask_expr"}
 
 
-def as_rows(X):
+def as_rows(X: Any) -> Any:
     """Return X as a Dask array of floats whose blocks are whole rows, of known sizes."""
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array(lengths=True)
@@ -32,7 +35,7 @@ def as_rows(X):
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: rows and columns are needed.")
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         raise ValueError(
-            "The Dask array has chunks of unknown sizes, and rows are known by their number. Use "
+            "The Dask array has chunks of unknown sizes, and rows are identified by their number. Use "
             "X.compute_chunk_sizes(), or df.to_dask_array(lengths=True) for a data frame."
         )
     if X.shape[0] == 0:
@@ -41,31 +44,29 @@ def as_rows(X):
     return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
 
 
-def take(X, rows):
-    """X[rows] in memory; None of None. Rows that come from a cluster are looked at here, others were before."""
+def take(X: Any, rows: Any) -> Any:
+    """Return X[rows] in memory, or None if X is None. Rows of a Dask array, not validated before, must be finite."""
     if not is_lazy(X):
         return None if X is None else arrays.rows(X, rows)
     part = X[rows].compute()
-    if not np.isfinite(part).all():
-        first = np.argwhere(~np.isfinite(part))[0]
-        raise ValueError(_not_finite("the Dask array", np.arange(X.shape[0])[rows][first[0]], *first[1:]))
+    _check_finite(part, np.arange(X.shape[0])[rows], "the Dask array")
     return part
 
 
-def computed(x):
-    """What a lazy result comes to; anything else as it is."""
+def computed(x: Any) -> Any:
+    """Return the value of a lazy result, and any other object unchanged."""
     return x.compute() if is_lazy(x) else x
 
 
-def lazy_ones(X):
-    """A Dask array of a one for each row of X, which no graph carries along."""
+def lazy_ones(X: Any) -> Any:
+    """Return a Dask array with a one for each row of X, created on the workers."""
     import dask.array as da
 
     return da.ones(X.shape[0], chunks=(X.chunks[0],))
 
 
-def map_blocks(f, X, name):
-    """Return the Dask array whose blocks are ``f(block)``; its columns and dtype are those of f on a row of zeros."""
+def map_blocks(f: Callable[[np.ndarray], np.ndarray], X: Any, name: str) -> Any:
+    """Return the Dask array of blocks ``f(block)``; f of a row of zeros gives its number of columns and its dtype."""
     import dask.array as da
     from dask import delayed
 
@@ -85,28 +86,23 @@ def map_blocks(f, X, name):
     )
 
 
-def fold_blocks(f, add, arrays, name):
-    """Add up ``f(block, …)`` over the blocks of rows, on the cluster; return the sum. ``add`` changes no argument."""
+def fold_blocks(f: Callable, add: Callable, arrays: Sequence[Any], name: str) -> Any:
+    """Return the sum of ``f(block, …)`` over the blocks of rows, computed on the cluster; ``add`` is not in place."""
     from dask import delayed
 
-    first, *others = arrays
-    sizes = first.chunks[0]
+    sizes = arrays[0].chunks[0]
     ends = np.cumsum(sizes)
-    others = [_blocks(other, sizes, ends) for other in others]
-    held, added = delayed(_Held(f)), delayed(_Held(add))
-    part, total = delayed(_part, name=name), delayed(_total, name=f"{name}-sum")
-    parts = [
-        part(held, int(ends[i] - sizes[i]), block, *(other[i] for other in others))
-        for i, block in enumerate(_blocks(first, sizes, ends))
-        if sizes[i]
-    ]
+    blocks = zip(*(_blocks(array, sizes, ends) for array in arrays), strict=True)
+    held, part = delayed(_Held(f)), delayed(_of_finite, name=name)
+    total = delayed(partial(reduce, add), name=f"{name}-sum")
+    parts = [part(held, int(end - n), *block) for n, end, block in zip(sizes, ends, blocks, strict=True) if n]
     while len(parts) > 1:
-        parts = [total(added, parts[i : i + ARITY]) for i in range(0, len(parts), ARITY)]
+        parts = [total(parts[i : i + ARITY]) for i in range(0, len(parts), ARITY)]
     return parts[0].compute()
 
 
-def symmetric_blocks(f, X, V, name):
-    """K @ V for the K whose blocks are f(x, y): those on or above the diagonal are made, on the cluster."""
+def symmetric_blocks(f: Callable, X: Any, V: Array, name: str) -> np.ndarray:
+    """Return K @ V for the symmetric K of blocks f(x, y): the upper ones are computed, on the cluster."""
     import dask
     from dask import delayed
 
@@ -115,7 +111,8 @@ def symmetric_blocks(f, X, V, name):
     ends = np.cumsum(sizes)
     blocks = _blocks(X, sizes, ends)
     parts = [delayed(V[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-    held, pair, total = delayed(_Held(f)), delayed(_pair, name=name, nout=2), delayed(_sum, name=f"{name}-sum")
+    held, pair = delayed(_Held(f)), delayed(_pair, name=name, nout=2)
+    total = delayed(partial(np.sum, axis=0), name=f"{name}-sum")
     sums: list[list] = [[] for _ in blocks]
     for i, x in enumerate(blocks):
         for j in range(i, len(blocks)):
@@ -126,21 +123,23 @@ def symmetric_blocks(f, X, V, name):
     return np.concatenate(dask.compute(*(total(products) for products in sums)))
 
 
-def rowwise(method):
-    """Let a method of rows answer a Dask array with one: the method of each block, when it is asked for."""
+def rowwise(method: Callable) -> Callable:
+    """Decorate a method of rows: for a Dask array it returns a Dask array, computed block by block."""
 
     @wraps(method)
-    def of_rows(self, X):
+    def of_rows(self: Any, X: Any) -> Any:
         if not is_lazy(X):
             return method(self, X)
         _check_names(self, X)
-        return map_blocks(_Bound(self, method), X, f"{type(self).__name__}-{method.__name__}")
+        estimator = copy(self)
+        estimator.__dict__.pop("feature_names_in_", None)  # blocks are arrays, whose columns have no names
+        return map_blocks(getattr(estimator, method.__name__), X, f"{type(self).__name__}-{method.__name__}")
 
     return of_rows
 
 
-def _check_names(estimator, X):
-    """Refuse a data frame whose columns are not those of ``fit``."""
+def _check_names(estimator: Any, X: Any) -> None:
+    """Raise ValueError if the columns of a data frame are not those of ``fit``."""
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is not None and hasattr(X, "columns") and list(fitted) != list(X.columns):
         raise ValueError(
@@ -149,78 +148,57 @@ def _check_names(estimator, X):
         )
 
 
-class _Bound:
-    """A method of a fitted estimator, as one object that travels; blocks are arrays, whose columns have no names."""
-
-    def __init__(self, estimator, method):
-        self.estimator, self.name = copy(estimator), method.__name__
-        self.estimator.__dict__.pop("feature_names_in_", None)
-
-    def __call__(self, X):
-        return np.asarray(getattr(self.estimator, self.name)(X))
-
-
 class _Held:
-    """Something that many tasks share: it stands in the graph once, however large it is."""
+    """A value that many tasks share, which the graph holds only once."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any):
         self.value = value
 
 
-def _blocks(array, sizes, ends):
-    """The blocks of rows of an array, cut as those of the first one."""
+def _blocks(array: Any, sizes: Sequence[int], ends: np.ndarray) -> list[Any]:
+    """Return the blocks of rows of an array, of the given sizes."""
     if not is_lazy(array):
         return [array[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     array = array if array.chunks[0] == tuple(sizes) else array.rechunk({0: tuple(sizes)})
     return list(array.to_delayed().ravel())
 
 
-def _block(block, held=None, block_info=None):
+def _block(block: np.ndarray, held: Any = None, block_info: Any = None) -> np.ndarray:
     start = block_info[0]["array-location"][0][0] if block_info else 0
-    return _of_finite(held.value, start, block)
+    return np.asarray(_of_finite(held, start, block))
 
 
-def _part(held, start, block, *others):
-    return _of_finite(held.value, start, block, *others)
-
-
-def _of_finite(f, start, block, *others):
-    """``f(block, …)``; where the block is to blame for an error, the error names its rows."""
+def _of_finite(held: _Held, start: int, block: np.ndarray, *others: np.ndarray) -> Any:
+    """Return ``f(block, …)`` of the f that is held; an error names the rows of the block."""
     block = np.asarray(block)
     where = f"rows {start} to {start + len(block) - 1} of the Dask array"
-    if not np.isfinite(block).all():
-        row, *column = np.argwhere(~np.isfinite(block))[0]
-        raise ValueError(_not_finite(where, start + row, *column))
+    _check_finite(block, start + np.arange(len(block)), where)
     try:
-        return f(block, *others)
+        return held.value(block, *others)
     except ValueError as error:
         raise ValueError(f"{error} (in {where})") from error
 
 
-def _not_finite(where, row, column=0):
-    return f"NaN or infinity in {where}; the first is in row {row}, column {column}. Fill or drop such rows before fit."
+def _check_finite(block: np.ndarray, rows: np.ndarray, where: str) -> None:
+    """Raise ValueError if a block, whose rows have these numbers, holds NaN or infinity."""
+    if np.isfinite(block).all():
+        return
+    row, *column = np.argwhere(~np.isfinite(block))[0]
+    raise ValueError(
+        f"NaN or infinity in {where}; the first is in row {rows[row]}, column {column[0] if column else 0}. "
+        "Fill or drop such rows before fit."
+    )
 
 
-def _total(added, parts):
-    total = parts[0]
-    for part in parts[1:]:
-        total = added.value(total, part)
-    return total
-
-
-def _pair(held, x, y, v_x, v_y, same):
-    """k(x, y) v_y and k(y, x) v_x."""
+def _pair(held: _Held, x: Array, y: Array, v_x: Array, v_y: Array, same: bool) -> tuple[Array, Array | None]:
+    """Return k(x, y) v_y and k(y, x) v_x."""
     tile = held.value(np.asarray(x), np.asarray(y))
     return tile @ v_y, None if same else tile.T @ v_x
 
 
-def _sum(products):
-    return np.sum(products, axis=0)
-
-
 @contextmanager
-def cluster(address=None, workers=None):
-    """A client of the scheduler at an address, or of a local cluster that listens on loopback only."""
+def cluster(address: str | None = None, workers: int | None = None) -> Iterator[Any]:
+    """Connect to the scheduler at an address, or start a local cluster that listens on the loopback interface only."""
     from distributed import Client, LocalCluster
 
     if address is not None:
@@ -236,15 +214,15 @@ def cluster(address=None, workers=None):
         yield client
 
 
-def read_parquet(pattern, columns=None):
-    """Return a Dask data frame of Parquet files; ``pattern`` may hold * and ?."""
+def read_parquet(pattern: str, columns: list[str] | None = None) -> Any:
+    """Return a Dask data frame of Parquet files; ``pattern`` may contain * and ?."""
     import dask.dataframe as dd
 
     return dd.read_parquet(pattern, columns=columns)
 
 
-def means_and_scales(X):
-    """Means and standard deviations of columns, 1 where a column is constant, in one pass and without cancellation."""
+def means_and_scales(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the standard deviation (1 for constant columns) of each column, in one pass."""
     import dask
 
     mean, scale = dask.compute(X.mean(axis=0), X.std(axis=0))

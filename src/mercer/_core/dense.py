@@ -1,19 +1,24 @@
 """Dense linear algebra for which NumPy's LAPACK and SciPy have a faster way than the array standard."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from scipy.spatial.distance import cdist
 
 from .arrays import Array, eps, eye, is_foreign, largest, namespace
-from .tiles import interruptible
 
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 BLOCKS = 4  # of a triangular matrix
+POLL_SECONDS = 0.05
 
 
 def largest_eigenpairs(K: Array, q: int) -> tuple[Array, Array]:
-    """Return the q largest pairs, by LAPACK's subset driver, or by divide and conquer where that fails or is slower."""
+    """Return the q largest pairs, by LAPACK's subset driver, or by divide and conquer if that fails or is slower."""
     n = K.shape[0]
     if is_foreign(K):
         values, vectors = namespace(K).linalg.eigh(K)
@@ -27,14 +32,33 @@ def largest_eigenpairs(K: Array, q: int) -> tuple[Array, Array]:
                 return values, vectors
         except np.linalg.LinAlgError:
             pass
-    values, vectors = interruptible(np.linalg.eigh, K)
+    values, vectors = _interruptible(np.linalg.eigh, K)
     return values[n - q :], vectors[:, n - q :]
 
 
-def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:
-    """Return F with K = FFᵀ up to rounding, as many columns as K has ranks, and the pivots: F[pivots] is triangular.
+def _interruptible(f: Callable, *args: Any) -> Any:
+    """Return ``f(*args)``, computed on a second thread: Ctrl-C works although LAPACK does not check for it."""
+    if threading.current_thread() is not threading.main_thread():
+        return f(*args)
+    future: Future = Future()
 
-    The largest diagonal entry of what is left is the next pivot, until all is rounding.
+    def run() -> None:
+        try:
+            future.set_result(f(*args))
+        except BaseException as error:  # raised in the main thread, whatever it is
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
+    return future.result()
+
+
+def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:
+    """Return F with K = FFᵀ up to rounding, one column for each pivot, and the pivots: F[pivots] is triangular.
+
+    The next pivot is the largest diagonal entry of K − FFᵀ, until only rounding errors are left.
     """
     n, xp = K.shape[0], namespace(K)
     tol = n * eps(K) * largest(K)
@@ -62,7 +86,7 @@ def inverse_of_lower(L: Array) -> Array:
 
 
 def times_upper(K: Array, R: Array) -> Array:
-    """Return K @ R for an upper triangular R: in four blocks of columns, which is five eighths of the work."""
+    """Return K @ R for an upper triangular R, in four blocks of columns: five eighths of the operations."""
     if is_foreign(K):
         return K @ R
     out = np.empty((len(K), len(R)))
@@ -78,6 +102,6 @@ def cityblock(X: Array, Z: Array) -> Array:
     if not is_foreign(X):
         return cdist(X, Z, "cityblock").astype(X.dtype)
     t = abs(X[:, :1] - Z[:, 0])
-    for j in range(1, X.shape[1]):  # one column after the other: all at once would take n × m × d numbers
+    for j in range(1, X.shape[1]):  # one column after the other: all at once would need n × m × d numbers
         t += abs(X[:, j : j + 1] - Z[:, j])
     return t

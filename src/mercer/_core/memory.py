@@ -1,15 +1,15 @@
-"""Memory: what is free, and the refusal of what does not fit before it is allocated."""
+"""Memory: how much is free, and errors for arrays that do not fit, before they are allocated."""
 
 import os
 from typing import Any
 
 from .arrays import is_foreign
 
-ANYWHERE = 200  # rows: so few fit any memory, and asking the system takes time
+ALWAYS_FIT = 200  # rows: so few fit any memory, and asking the system takes time
 
 
-def available_bytes():
-    """Memory that can still be had: of the machine, and of the process where it is limited."""
+def available_bytes() -> int:
+    """Return the memory that is free: of the machine, and of the process if it has a limit."""
     free = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
     try:
         with open("/proc/meminfo") as lines:
@@ -19,7 +19,7 @@ def available_bytes():
     return min([*free, *_process_limit()], default=2**63)
 
 
-def _process_limit():
+def _process_limit() -> list[int]:
     try:
         import resource
     except ImportError:  # Windows
@@ -29,11 +29,11 @@ def _process_limit():
 
 
 def check_memory(what: str, n: int, arrays: int, instead: str, x: Any = None) -> None:
-    """Refuse ``arrays`` matrices of n × n float64 numbers that do not fit, before anything is allocated.
+    """Raise MemoryError if ``arrays`` matrices of n × n float64 numbers do not fit, before anything is allocated.
 
-    The memory of a device that ``x`` lies on is not known here.
+    Nothing is checked if ``x`` is on a device, whose memory is not known here.
     """
-    if n <= ANYWHERE or is_foreign(x):
+    if n <= ALWAYS_FIT or is_foreign(x):
         return
     need, free = arrays * 8 * n**2, available_bytes()
     if need > free:

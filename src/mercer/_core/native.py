@@ -1,38 +1,40 @@
-"""The door to the C extension: says what it serves, and is the only module that calls it.
+"""The interface to the C extension: the only module that calls it, and knows which kernels and arrays it supports.
 
 Without the extension (no compiler at install, an old processor, ``MERCER_NATIVE=0``) the functions return None, and
 NumPy does the same work.
 """
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .arrays import in_place, is_foreign, namespace
+from .arrays import Array, in_place, is_foreign, namespace
 
 try:
-    from . import _native
+    from . import _native  # type: ignore[attr-defined]
 except ImportError:
     _native = None
 
 if os.environ.get("MERCER_NATIVE") == "0" or (_native and not _native.supported()):
     _native = None
 
-# columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
+# numbers of columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
 FUSED_COLUMNS = 256
 TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
 
 
-def exp_into(t):
-    """exp(t), written over t."""
+def exp_into(t: Array) -> Array:
+    """Return exp(t), written over t."""
     if _native is None or not isinstance(t, np.ndarray) or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
         return in_place("exp", t)
     _native.exp_into(t)
     return t
 
 
-def profile(kernel, t):
-    """k(max(t, 0)) of squared distances, written over t."""
+def profile(kernel: Any, t: Array) -> Any:
+    """Return k(max(t, 0)) of squared distances, written over t."""
     if is_foreign(t):
         return kernel.profile(namespace(t).clip(t, 0, None))
     if _native is None or kernel.native_kind is None or t.dtype not in TILE_COLUMNS or not t.flags.c_contiguous:
@@ -41,12 +43,12 @@ def profile(kernel, t):
     return t
 
 
-def tile(kernel, Z):
-    """x ↦ k(x, Z), or None."""
-    if not isinstance(Z, np.ndarray) or not _serves(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
+def tile(kernel: Any, Z: Array) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return the function x ↦ k(x, Z), or None."""
+    if not isinstance(Z, np.ndarray) or not _supports(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
         return None
 
-    def k(x):
+    def k(x: np.ndarray) -> np.ndarray:
         X, Y = _alike(x, Z)
         out = np.empty((len(X), len(Y)), X.dtype)
         _native.tile(*_profile(kernel), X, Y, out)
@@ -55,12 +57,12 @@ def tile(kernel, Z):
     return k
 
 
-def product(kernel, Z, B):
-    """x ↦ k(x, Z) @ B without the matrix, or None."""
-    if not _serves(kernel, Z, FUSED_COLUMNS):
+def product(kernel: Any, Z: Array, B: Array) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return the function x ↦ k(x, Z) @ B, which does not store the matrix, or None."""
+    if not _supports(kernel, Z, FUSED_COLUMNS):
         return None
 
-    def k_B(x):
+    def k_B(x: np.ndarray) -> np.ndarray:
         X, Y, V = _alike(x, Z, B)
         out = np.empty((len(X), V.shape[1]), X.dtype)
         _native.product(*_profile(kernel), X, Y, V, out)
@@ -69,21 +71,21 @@ def product(kernel, Z, B):
     return k_B
 
 
-def symmetric(kernel, X):
-    """(V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
-    if not _serves(kernel, X, FUSED_COLUMNS):
+def symmetric(kernel: Any, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
+    """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
+    if not _supports(kernel, X, FUSED_COLUMNS):
         return None
 
-    def share(V, stripe, stripes):
+    def share(V: np.ndarray, i: int, s: int) -> np.ndarray:
         X_, V_ = _alike(X, V)
         out = np.empty_like(V_)
-        _native.symmetric(*_profile(kernel), X_, V_, out, stripe, stripes)
+        _native.symmetric(*_profile(kernel), X_, V_, out, i, s)
         return out
 
     return share
 
 
-def _serves(kernel, Z, columns):
+def _supports(kernel: Any, Z: Array, columns: int) -> bool:
     return (
         _native is not None
         and getattr(kernel, "native_kind", None) is not None
@@ -93,11 +95,11 @@ def _serves(kernel, Z, columns):
     )
 
 
-def _profile(kernel):
+def _profile(kernel: Any) -> tuple[int, float, float]:
     return kernel.native_kind, float(kernel.gamma), float(getattr(kernel, "alpha", 0.0))
 
 
-def _alike(*arrays):
-    """The arrays in their common dtype and in C order."""
+def _alike(*arrays: np.ndarray) -> list[np.ndarray]:
+    """Return the arrays in their common dtype and in C order."""
     dtype = np.result_type(*arrays)
     return [np.ascontiguousarray(array, dtype) for array in arrays]

@@ -1,4 +1,4 @@
-"""Arrays as bytes: NumPy's ``.npy`` format for plain numbers and strings, whose headers are not believed."""
+"""Arrays as bytes in NumPy's ``.npy`` format: plain numbers and strings only, with untrusted headers."""
 
 import math
 from io import BytesIO
@@ -6,13 +6,13 @@ from io import BytesIO
 import numpy as np
 from numpy.lib import format as npy
 
-KINDS = "biufU"  # booleans, integers, floats, strings: no objects, which would be pickles
+PLAIN = "biufU"  # booleans, integers, floats, strings: no objects, which would be pickles
 MOST_HEADER = 10_000  # bytes of text in front of an array: NumPy's own limit
 LARGEST_NUMBER = 8  # bytes: long doubles differ between machines
 
 
-def dump(array):
-    """Return an array as the bytes of a ``.npy`` file: its header, and its memory without a copy where it can be."""
+def dump(array: np.ndarray) -> tuple[bytes, memoryview]:
+    """Return an array as the bytes of a ``.npy`` file: its header, and its memory, without a copy if possible."""
     array = np.asarray(array)
     check_dtype(array.dtype)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -22,17 +22,17 @@ def dump(array):
     return header.getvalue(), np.ravel(array.T if by_columns else array).view(np.uint8).data
 
 
-def parse(data):
+def parse(data: np.ndarray) -> np.ndarray:
     """Return the array in ``data``, the bytes of a ``.npy`` file as an array of uint8, as a view of them.
 
-    The length that the header declares must be that of the data: a header that lies allocates nothing.
+    The length that the header declares must be that of the data, so that a false header allocates nothing.
     """
     head = BytesIO(data[: MOST_HEADER + len(npy.MAGIC_PREFIX) + 6].tobytes())
     try:
         version = npy.read_magic(head)
         read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
         shape, fortran, dtype = read_header(head, max_header_size=MOST_HEADER)
-    except Exception:  # whatever NumPy stumbles over, the tokenizer and the recursion limit among them
+    except Exception:  # NumPy raises many kinds, those of the tokenizer and RecursionError among them
         raise ValueError("it has no header of an array that can be read") from None
     check_dtype(dtype)
     if any(side < 0 for side in shape):
@@ -45,9 +45,9 @@ def parse(data):
     return native.reshape(shape, order="F" if fortran else "C")
 
 
-def check_dtype(dtype):
-    """Refuse what is neither plain numbers nor strings."""
-    if dtype.kind not in KINDS or dtype.hasobject or dtype.kind != "U" and dtype.itemsize > LARGEST_NUMBER:
+def check_dtype(dtype: np.dtype) -> None:
+    """Raise ValueError unless the dtype is one of plain numbers or strings."""
+    if dtype.kind not in PLAIN or dtype.hasobject or dtype.kind != "U" and dtype.itemsize > LARGEST_NUMBER:
         raise ValueError(f"it is an array of {dtype}, and only plain numbers and strings can be stored")
     if dtype.itemsize == 0:
         raise ValueError("it is an array of empty strings")

@@ -1,18 +1,21 @@
-"""Registries: which class goes by which name, at run time and in model files.
+"""Registries: the names of classes, at run time and in model files.
 
-A class is entered once, by a decorator, in the file that defines it; validation, the command line, model files, the
+A class is registered once, by a decorator, in the file that defines it; validation, the command line, model files, the
 documentation and the law suites look it up here. A registry imports its own folder at the first look-up, so that a new
-kernel, solver, pre-image method or model is one new file. A name that nobody has entered is looked for once more among
-the packages that announce the entry point group ``mercer``.
+kernel, solver, pre-image method or model is one new file. For an unknown name, the packages that declare entry points
+of the group ``mercer`` are imported.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T")
 
 FILE_CLASSES: dict[str, type] = {}  # the name in a model file → class; files keep their names, classes may move
 _FILE_NAMES: dict[type, str] = {}
@@ -27,7 +30,7 @@ class Registry(Mapping[str, type]):
         self._filled = False
 
     def enter(self, name: str, cls: type, file: str | None = None) -> None:
-        """Enter a class; the same class may be entered again (a reloaded module), another one may not."""
+        """Register a class. The same class may be registered again (a reloaded module), another one may not."""
         before = self._classes.get(name)
         if before is not None and (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ValueError(
@@ -36,7 +39,7 @@ class Registry(Mapping[str, type]):
             )
         self._classes[name] = cls
         own = cls.__module__.partition(".")[0] == "mercer"
-        store(cls, file or (f"{self.prefix}.{cls.__name__}" if own else f"{self.kind}:{name}"))
+        stored(file or (f"{self.prefix}.{cls.__name__}" if own else f"{self.kind}:{name}"))(cls)
 
     def fill(self) -> None:
         """Import the folders of this kind."""
@@ -48,17 +51,15 @@ class Registry(Mapping[str, type]):
                     import_module(f"{folder}.{module.name}")
 
     def __getitem__(self, name: str) -> type:
-        self.fill()
-        if name not in self._classes:
-            _load_plugins()
+        if name not in self:
+            raise KeyError(name)
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:
-        try:
-            self[name]  # type: ignore[index]
-        except (KeyError, TypeError):
-            return False
-        return True
+        self.fill()
+        if name not in self._classes:
+            _load_plugins()
+        return name in self._classes
 
     def __iter__(self) -> Iterator[str]:
         self.fill()
@@ -69,15 +70,15 @@ class Registry(Mapping[str, type]):
         return len(self._classes)
 
     def announced(self) -> list[str]:
-        """Return the names that the files of the folders register, read from their text: nothing is imported.
+        """Return the names that the files of the folders register, found in their text without importing them.
 
-        For help texts, which must be instant. Names registered elsewhere are missing.
+        This is for help texts, which must be instant. Names that other packages register are missing.
         """
         texts = (path.read_text(encoding="utf-8") for folder in self.folders for path in _files(folder))
         return [name for text in texts for name in re.findall(r'^@register\("(\w+)"', text, re.MULTILINE)]
 
     def quoted(self) -> str:
-        """The names for an error message: 'a', 'b', 'c'."""
+        """Return the names for an error message: 'a', 'b', 'c'."""
         return ", ".join(map(repr, self))
 
 
@@ -87,7 +88,7 @@ PREIMAGES = Registry("preimage", ("mercer.preimage",), "preimage", lambda cls: h
 SOLVERS = Registry(
     "solver", ("mercer.linalg.solvers", "mercer.rkhs.landmarks"), "eigen", lambda cls: "__call__" in dir(cls)
 )
-KINDS = (KERNELS, MODELS, PREIMAGES, SOLVERS)  # in the order in which a class is asked
+KINDS = (KERNELS, MODELS, PREIMAGES, SOLVERS)  # a class is registered with the first one that it fits
 
 
 def _files(folder: str) -> list[Path]:
@@ -96,11 +97,15 @@ def _files(folder: str) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
+@overload
+def register(name: type[T]) -> type[T]: ...
+@overload
+def register(name: str | None = None, *, file: str | None = None) -> Callable[[type[T]], type[T]]: ...
 def register(name: Any = None, *, file: str | None = None) -> Any:
-    """Enter a kernel, solver, pre-image method or model under a name.
+    """Register a kernel, solver, pre-image method or model under a name.
 
     The class can then be given by this name (``kernel="cauchy"``, ``--kernel cauchy``), saved in model files and
-    loaded from them. Its kind follows from what it is: a subclass of :class:`mercer.kernels.Kernel`, an estimator with
+    loaded from them. Its kind follows from its methods: a subclass of :class:`mercer.kernels.Kernel`, an estimator with
     ``fit``, a pre-image method with ``bind``, or a solver with ``__call__(A, q, rng)``.
 
     Parameters
@@ -108,7 +113,7 @@ def register(name: Any = None, *, file: str | None = None) -> Any:
     name : str or class, default=None
         The name; by default that of the class, in lower case. ``@register`` and ``@register("name")`` both work.
     file : str, default=None
-        The name in model files, where it differs.
+        The name in model files, if it differs.
 
     Returns
     -------
@@ -141,29 +146,24 @@ def register(name: Any = None, *, file: str | None = None) -> Any:
     return enter
 
 
-def stored(file: str) -> Callable[[type], type]:
-    """Enter a class that model files may hold under the name ``file``, and that has no name elsewhere."""
+def stored(file: str) -> Callable[[type[T]], type[T]]:
+    """Register a class for model files under the name ``file``."""
 
-    def enter(cls: type) -> type:
-        store(cls, file)
+    def enter(cls: type[T]) -> type[T]:
+        FILE_CLASSES[file] = cls
+        _FILE_NAMES[cls] = file
         return cls
 
     return enter
 
 
-def store(cls: type, file: str) -> None:
-    """Enter a class under its name in model files."""
-    FILE_CLASSES[file] = cls
-    _FILE_NAMES[cls] = file
-
-
 def file_name(cls: type) -> str | None:
-    """The name of a class in model files; None where it has none."""
+    """Return the name of a class in model files, or None."""
     return _FILE_NAMES.get(cls)
 
 
 def file_class(file: str) -> type:
-    """The class of a name in a model file; KeyError where there is none. No module that a file names is imported."""
+    """Return the class of a name in a model file, or raise KeyError. No module that a file names is imported."""
     for registry in KINDS:
         registry.fill()
     if file not in FILE_CLASSES:
@@ -171,12 +171,8 @@ def file_class(file: str) -> type:
     return FILE_CLASSES[file]
 
 
+@cache
 def _load_plugins() -> None:
-    """Import what installed packages announce; once."""
-    if _load_plugins not in _done:
-        _done.append(_load_plugins)
-        for point in entry_points(group="mercer"):
-            point.load()
-
-
-_done: list = []
+    """Import the entry points of installed packages, once."""
+    for point in entry_points(group="mercer"):
+        point.load()

@@ -1,4 +1,4 @@
-"""The moving pieces of SciPy that the library touches, with the version and the reason beside each."""
+"""The changing parts of SciPy that the library uses, with the version and the reason beside each."""
 
 import inspect
 from typing import Any
@@ -12,6 +12,6 @@ _TAKES_RNG = "rng" in inspect.signature(eigsh).parameters
 
 
 def seeded_eigsh(A: Any, k: int, *, v0: np.ndarray, seed: int, **options: Any) -> Any:
-    """Call ``scipy.sparse.linalg.eigsh`` with its start and its generator given: two runs give the same bits."""
+    """Call ``scipy.sparse.linalg.eigsh`` with a given start and random generator: two runs give the same bits."""
     generator = {"rng": np.random.default_rng(seed)} if _TAKES_RNG else {}
     return eigsh(A, k, v0=v0, **generator, **options)

@@ -1,16 +1,18 @@
-"""The private and moving pieces of scikit-learn that the library uses, with the version and the reason beside each."""
+"""The private and changing parts of scikit-learn that the library uses, with the version and the reason beside each."""
 
-from collections.abc import Iterator
+# ruff: noqa: F401 (other modules import these names from here)
+
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
-# Private since 1.2, and the only way to the error texts that scikit-learn's own estimators have.
+# Private since 1.2, and the only way to the error messages of scikit-learn's own estimators.
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-# Private helpers behind the public check_X_y; they alone check weights and targets without X.
+# Private helpers of the public check_X_y: they check weights and targets without X.
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
 from sklearn.utils.validation import _num_samples as num_samples
@@ -23,42 +25,24 @@ try:  # scikit-learn ≥ 1.9
 except ImportError:  # older releases have no callbacks: fits are silent
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """Does nothing."""
 
-    def with_callbacks(method):  # type: ignore[no-redef,no-untyped-def]
-        """Return the method as it is."""
+    def with_callbacks(method: Callable) -> Callable:  # type: ignore[no-redef]
+        """Return the method unchanged."""
         return method
 
 
-CALLBACK_ATTRIBUTES = ("_callback", "_skl_")  # how scikit-learn ≥ 1.9 begins the names of its state during a fit
+CALLBACK_ATTRIBUTES = ("_callback", "_skl_")  # prefixes of the attributes that scikit-learn ≥ 1.9 sets during a fit
 SPLITTERS = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 MOVE_ESTIMATOR = "sklearn.utils._array_api.move_estimator_to"  # private in 1.9, and named in messages only
-STEPS = 20  # reports of one pass over the data, at most
-
-__all__ = [
-    "CALLBACK_ATTRIBUTES",
-    "MOVE_ESTIMATOR",
-    "SPLITTERS",
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "Named",
-    "RealNotInt",
-    "StandardScaler",
-    "StrOptions",
-    "check_sample_weight",
-    "check_y",
-    "num_samples",
-    "reported",
-    "with_callbacks",
-]
+MOST_REPORTS = 20  # of one pass over the data
 
 
 class Named(StrOptions):
-    """The constraint that a parameter is a name in a registry, or one of ``others``; classes entered later count."""
+    """The constraint that a parameter is a name in a registry, also one registered later, or one of ``others``."""
 
     def __init__(self, registry: Registry, *others: str, without: tuple[str, ...] = ()):
-        self.type, self.deprecated, self.hidden = str, set(), False
+        self.type, self.deprecated, self.hidden = str, set[str](), False
         self.registry, self.others, self.without = registry, others, without
 
     @property
@@ -73,7 +57,7 @@ class Named(StrOptions):
 
 @contextmanager
 def reported(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
-    """Tell the estimator's callbacks (scikit-learn ≥ 1.9) of each pass over the data that the block makes."""
+    """Report each pass over the data inside the block to the callbacks of the estimator (scikit-learn ≥ 1.9)."""
     if not getattr(estimator, "_skl_callbacks", None):
         yield
         return
@@ -81,8 +65,8 @@ def reported(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
     root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
     def watch(name: str, total: int) -> Iterator[None]:
-        """Begin a pass of ``total`` tiles; continue after each of them."""
-        steps = min(total, STEPS)
+        """Start a pass of ``total`` tiles, and resume after each of them."""
+        steps = min(total, MOST_REPORTS)
         whole = root.subcontext(task_name=name, max_subtasks=steps)
         whole.call_on_fit_task_begin(estimator=estimator)
         for done in range(1, total + 1):

@@ -3,45 +3,50 @@
 Large work is one of three sentences: stack ``f(tile)`` (:func:`map_rows`), add ``f(tile)`` (:func:`sum_rows`), or
 multiply by a symmetric matrix whose tiles are made on the way (:func:`symmetric_rows`).
 
-A tile's height follows from scikit-learn's ``working_memory``, which all threads share, and from the processor's
-cache. Tiles go to lanes in turn and lanes are added in order: however many threads share them, the bits are the same.
-Arrays of other libraries are worked on where they lie, one tile after the other: a device is its own parallelism.
+The height of a tile follows from scikit-learn's ``working_memory``, which all threads share, and from the processor's
+cache. Tiles are assigned to lanes in turn and lanes are added in order, so that the bits of a result do not depend on
+the number of threads. Arrays of other libraries are processed on their device, one tile after the other: the device
+itself works in parallel.
 """
 
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
 from itertools import combinations_with_replacement
 from operator import add, iadd
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
 
-from .arrays import cast, is_foreign, namespace, zeros
+from .arrays import Array, cast, is_foreign, namespace, zeros
 from .blas import single_blas, single_threaded
 from .dask import fold_blocks, is_lazy
 
 CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
 DEVICE_ENTRIES = 2**24  # of a tile on a device: 128 MB of float64, enough to keep thousands of cores busy
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
-SMALL_SIDE = 128  # of square tiles where there are few rows: their upper half is then little more than a half
-TEMPORARIES = 2  # arrays of a tile's size that are alive at once inside a kernel
+SMALL_SIDE = 128  # of square tiles where there are few rows: the upper tiles are then little more than half of all
+TEMPORARIES = 2  # arrays of the size of a tile that a kernel allocates at once
 BYTES = 8
-LANES = 8  # sums that are kept apart, however many threads there are
+LANES = 8  # partial sums, whatever the number of threads
 PASS = "pass over the kernel matrix"
 ROWS = "rows"
-MANY = 100  # tiles of rows: a pass that is worth watching
-POLL_SECONDS = 0.05
+LONG = 100  # tiles of rows: a pass of more reports its progress
+
+Pairs = Callable[[slice, slice], Array]  # (i, j) ↦ the tile of rows i and columns j of a symmetric matrix
+Watch = Callable[[str, int], Iterator[None]]  # (name, number of tiles) ↦ a generator that is resumed after each tile
 
 
-def map_rows(f, *arrays, width):
+def map_rows(f: Callable[..., Array], *arrays: Array, width: int) -> Array:
     """Stack ``f(tile, …)`` over tiles of rows; ``width`` is the number of entries that ``f`` needs for a row."""
-    n = arrays[0].shape[0]
-    if is_foreign(arrays[0]):
-        return namespace(arrays[0]).concat([f(*(a[tile, ...] for a in arrays)) for tile in device_tiles(n, width)])
-    tiles = row_tiles(n, width)
+    n, xp = arrays[0].shape[0], namespace(arrays[0])
+    tiles = row_tiles(n, width, arrays[0])
+    if xp is not np:
+        return xp.concat([f(*(a[tile, ...] for a in arrays)) for tile in tiles])
     with single_blas:
         first = f(*(a[tiles[0]] for a in arrays))
     if len(tiles) == 1:
@@ -49,7 +54,7 @@ def map_rows(f, *arrays, width):
     out = np.empty((n, *first.shape[1:]), first.dtype)
     out[tiles[0]] = first
 
-    def work(lane):
+    def work(lane: Iterable[slice]) -> None:
         for tile in lane:
             out[tile] = f(*(a[tile] for a in arrays))
 
@@ -57,32 +62,34 @@ def map_rows(f, *arrays, width):
     return out
 
 
-def for_rows(f, n, width, x):
-    """Call ``f(rows)`` for slices of rows of a matrix of n rows of the library of x, which it changes."""
+def for_rows(f: Callable[[slice], None], n: int, width: int, x: Array) -> None:
+    """Call ``f(rows)``, which changes a matrix of n rows like ``x`` in place, for slices of rows."""
 
-    def work(lane):
+    def work(lane: Iterable[slice]) -> None:
         for rows in lane:
             f(rows)
 
-    over_items(work, device_tiles(n, width) if is_foreign(x) else row_tiles(n, width), x)
+    over_items(work, row_tiles(n, width, x), x)
 
 
-def over_items(work, items, x, name=None):
-    """Call ``work(items)`` in threads; at once for an array of another library: a device is its own parallelism."""
+def over_items(work: Callable[[Iterable], Any], items: Sequence, x: Array, name: str | None = None) -> None:
+    """Call ``work(items)`` in threads, or in this thread if ``x`` is an array on a device."""
     work(items) if is_foreign(x) else in_threads(work, items, name)
 
 
-def sum_rows(f, *arrays, width):
+def sum_rows(f: Callable[..., Any], *arrays: Array, width: int) -> Any:
     """Add ``f(tile, …)``, a new array for each tile, over tiles of rows."""
     if is_lazy(arrays[0]):
         return fold_blocks(OneThread(lambda *blocks: sum_rows(f, *blocks, width=width)), add, arrays, ROWS)
     return _over_rows(lambda tiles: reduce(iadd, (f(*tile) for tile in tiles)), iadd, arrays, width)
 
 
-def fold_rows(f, start, *arrays, width):
-    """Add over tiles of rows what ``f(sums, tile, …)`` puts into a tuple of arrays, which begins as ``start()``."""
+def fold_rows(
+    f: Callable[..., None], start: Callable[[], tuple[Array, ...]], *arrays: Array, width: int
+) -> tuple[Array, ...]:
+    """Call ``f(sums, tile, …)``, which adds to a tuple of arrays that begins as ``start()``, over tiles of rows."""
 
-    def fold(tiles):
+    def fold(tiles: Iterable[tuple]) -> tuple[Array, ...]:
         sums = start()
         for tile in tiles:
             f(sums, *tile)
@@ -94,155 +101,135 @@ def fold_rows(f, start, *arrays, width):
     return _over_rows(fold, lambda a, b: tuple(map(iadd, a, b)), arrays, width)
 
 
-def _over_rows(work, plus, arrays, width):
-    """Add up ``work(tiles)`` of each lane."""
+def _over_rows(work: Callable[[Iterator[tuple]], Any], plus: Callable, arrays: tuple[Array, ...], width: int) -> Any:
+    """Add ``work(tiles)`` over the lanes."""
+    rows = row_tiles(arrays[0].shape[0], width, arrays[0])
+    name = ROWS if len(rows) > LONG else None
     if is_foreign(arrays[0]):
-        rows = device_tiles(arrays[0].shape[0], width)
-        rows = followed(ROWS, rows) if len(rows) > MANY else rows
-        return work(tuple(a[tile, ...] for a in arrays) for tile in rows)
-    rows = row_tiles(arrays[0].shape[0], width)
-    lanes = in_threads(
-        lambda lane: work(tuple(a[tile] for a in arrays) for tile in lane), rows, ROWS if len(rows) > MANY else None
-    )
-    return reduce(plus, lanes)
+        return work(tuple(a[tile, ...] for a in arrays) for tile in followed(name, rows))
+    return reduce(plus, in_threads(lambda lane: work(tuple(a[tile] for a in arrays) for tile in lane), rows, name))
 
 
 class OneThread:
-    """f on the thread that calls it and no other, BLAS included: a worker of a cluster has many such threads."""
+    """The function f without threads of its own, BLAS included: a worker of a cluster runs several such tasks."""
 
-    def __init__(self, f):
+    def __init__(self, f: Callable):
         self.f = f
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         with single_threaded(), single_blas:
             return self.f(*args)
 
 
-def sum_shares(f, entries):
-    """Add ``f(i, s)`` for i < s: work that divides itself into s equal shares, each short enough to be interrupted."""
+def sum_shares(f: Callable[[int, int], np.ndarray], entries: float) -> np.ndarray:
+    """Add ``f(i, s)`` over i < s, the i-th of s equal shares of the work; each is short enough to be interrupted."""
     shares = max(LANES if entries > CACHE_ENTRIES else 1, int(entries / SHARE_ENTRIES))
-
-    def work(lane):
-        return reduce(iadd, (f(i, shares) for i in lane))
-
-    return reduce(iadd, in_threads(work, range(shares), PASS))
+    return reduce(iadd, in_threads(lambda lane: reduce(iadd, (f(i, shares) for i in lane)), range(shares), PASS))
 
 
-def symmetric_rows(f, V, kept=None):
-    """K @ V for the symmetric K whose tiles are ``f(i, j)``: only those on or above the diagonal are made.
+def symmetric_rows(f: Pairs, V: Array, kept: dict[tuple[int, int], Array] | None = None) -> Array:
+    """Return K @ V for the symmetric K whose tiles are ``f(i, j)``; only those on or above the diagonal are computed.
 
-    ``kept``, a dictionary, holds them from one product to the next.
+    ``kept``, a dictionary, stores them for the next product.
     """
 
-    def work(lane):
+    def work(lane: Iterable[tuple[slice, slice]]) -> Array:
         out = zeros(V.shape, V)  # sums over many tiles, in float64
         for i, j in lane:
-            tile = f(i, j) if kept is None else kept.get((i.start, j.start))
+            tile = None if kept is None else kept.get((i.start, j.start))
             if tile is None:
-                tile = kept[i.start, j.start] = f(i, j)
+                tile = f(i, j)
+                if kept is not None:
+                    kept[i.start, j.start] = tile
             out[i, ...] += tile @ V[j, ...]
             if i != j:
                 out[j, ...] += tile.T @ V[i, ...]
         return out
 
     if is_foreign(V):
-        return cast(work(followed(PASS, _device_pairs(V.shape[0]))), V.dtype)
-    return reduce(iadd, in_threads(work, upper_tiles(len(V)), PASS)).astype(V.dtype, copy=False)
+        return cast(work(followed(PASS, _upper_tiles(V.shape[0], V))), V.dtype)
+    return reduce(iadd, in_threads(work, _upper_tiles(len(V), V), PASS)).astype(V.dtype, copy=False)
 
 
-def keeps(n, itemsize):
-    """Whether the upper tiles of an n × n matrix fit the memory budget."""
-    return n**2 / 2 * itemsize <= budget_bytes()
-
-
-def symmetric_matrix(f, n, x):
-    """The symmetric n × n matrix, in float64 beside x, of tiles ``f(i, j)``: the upper ones are made and mirrored."""
+def symmetric_matrix(f: Pairs, n: int, x: Array) -> Array:
+    """Return the symmetric n × n matrix of tiles ``f(i, j)``, in float64 and of the library of ``x``."""
     K = zeros((n, n), x) if is_foreign(x) else np.empty((n, n))
 
-    def work(lane):
+    def work(lane: Iterable[tuple[slice, slice]]) -> None:
         for i, j in lane:
             K[i, j] = f(i, j)
             if i != j:
                 K[j, i] = K[i, j].T
 
-    if is_foreign(x):
-        work(_device_pairs(n))
-    elif n**2 <= CACHE_ENTRIES:  # starting threads would take longer
+    if n**2 <= CACHE_ENTRIES and not is_foreign(x):  # starting threads would take longer
         with single_blas:
-            work(upper_tiles(n))
+            work(_upper_tiles(n, x))
     else:
-        in_threads(work, upper_tiles(n), "kernel matrix")
+        over_items(work, _upper_tiles(n, x), x, "kernel matrix")
     return K
 
 
-def upper_tiles(n, side=None):
-    """Pairs of slices for square tiles on or above the diagonal of an n × n matrix."""
-    side = side or max(1, int(min(CACHE_ENTRIES, budget_entries(), max(SMALL_SIDE, n // 4) ** 2) ** 0.5))
-    return list(combinations_with_replacement(slices(n, side), 2))
+def _upper_tiles(n: int, x: Array) -> list[tuple[slice, slice]]:
+    """Return pairs of slices for the square tiles on or above the diagonal of an n × n matrix like ``x``."""
+    fitting = _entries(x) if is_foreign(x) else min(_entries(), max(SMALL_SIDE, n // 4) ** 2)
+    return list(combinations_with_replacement(slices(n, max(1, int(fitting**0.5))), 2))
 
 
-def _device_pairs(n):
-    """Pairs of slices for the upper tiles on a device."""
-    return upper_tiles(n, max(1, int(min(DEVICE_ENTRIES, _device_entries()) ** 0.5)))
+def row_tiles(n: int, width: int, x: Array = None) -> list[slice]:
+    """Return slices of n rows for tiles of arrays like ``x`` (default NumPy); one slice if n is 0."""
+    return slices(n, max(1, int(_entries(x) // max(1, width))))
 
 
-def row_tiles(n, width):
-    """Slices of rows that fit the cache and the memory budget; one slice when ``n`` is 0."""
-    return slices(n, max(1, int(min(CACHE_ENTRIES, budget_entries()) // max(1, width))))
+def _entries(x: Array = None) -> float:
+    """Return the number of entries of a tile that fit the cache, or keep a device busy, and fit the memory budget."""
+    if is_foreign(x):
+        return min(DEVICE_ENTRIES, budget_bytes() / (BYTES * TEMPORARIES))
+    return min(CACHE_ENTRIES, budget_entries())
 
 
-def device_tiles(n, width):
-    """Slices of rows for a device, which has no cache to fit and nothing to share."""
-    return slices(n, max(1, int(min(DEVICE_ENTRIES, _device_entries()) // max(1, width))))
-
-
-def slices(n, height):
-    """Slices of ``height`` rows that cover ``range(n)``."""
+def slices(n: int, height: int) -> list[slice]:
+    """Return slices of ``height`` rows that cover ``range(n)``."""
     return [slice(i, min(i + height, n)) for i in range(0, max(n, 1), height)]
 
 
-def budget_bytes():
-    """Scikit-learn's ``working_memory``."""
+def budget_bytes() -> float:
+    """Return scikit-learn's ``working_memory`` in bytes."""
     return get_config()["working_memory"] * 2**20
 
 
-def budget_entries():
-    """The number of entries of a tile that the budget allows each thread."""
+def budget_entries() -> float:
+    """Return the number of entries of a tile that the memory budget allows each thread."""
     return budget_bytes() / (BYTES * TEMPORARIES * single_blas.threads())
 
 
-def _device_entries():
-    """The number of entries of a tile that the budget allows where nobody else works."""
-    return budget_bytes() / (BYTES * TEMPORARIES)
-
-
-def threads():
-    """How many threads work here: as many as BLAS may use, and 1 inside one of them."""
+def threads() -> int:
+    """Return the number of threads in use here: as many as BLAS may use, and 1 inside one of them."""
     return single_blas.threads()
 
 
-def in_threads(work, items, name=None):
-    """``[work(lane), …]`` for each lane of the items, BLAS held to one thread; lane l has the items l, l + L, l + 2L, …
+def in_threads(work: Callable[[Iterator], Any], items: Sequence, name: str | None = None) -> list:
+    """Return ``[work(lane), …]`` for each lane of the items: lane l has the items l, l + L, l + 2L, …
 
-    The threads share the lanes, and L does not depend on how many threads there are (up to L of them): neither do
-    the results. An exception in one thread, Ctrl-C in the first among them, ends the others at their next item. Work
-    with a name is long enough to be watched.
+    The threads share the lanes, BLAS is limited to one thread, and L does not depend on the number of threads (up to
+    L): neither do the results. An exception in one thread, such as Ctrl-C in the main thread, stops the others at
+    their next item. Work with a name reports its progress, see :func:`watched`.
     """
     with single_blas as limit:
         lanes = min(len(items), max(LANES, limit))
         count = min(limit, lanes)
-        stop, failures = threading.Event(), []
+        stop = threading.Event()
+        failures: list[BaseException] = []
 
-        def lane(first, reports):
+        def lane(first: int, reports: Iterator[None]) -> Iterator:
             for item in items[first::lanes]:
                 if stop.is_set():
                     raise RuntimeError("stopped by an error in another thread")
                 yield item
                 next(reports, None)
 
-        def run(thread):
+        def run(thread: int) -> list:
             mine = range(thread, lanes, count)
-            reports = iter(())
+            reports: Iterator[None] = iter(())
             if thread == 0 and name:
                 reports = _watcher.get()(name, sum(len(items[first::lanes]) for first in mine))
                 next(reports, None)
@@ -263,14 +250,14 @@ def in_threads(work, items, name=None):
             except BaseException:
                 stop.set()
                 if failures:
-                    raise failures[0] from None  # not the word of those that it stopped
+                    raise failures[0] from None  # not the errors of the threads that it stopped
                 raise
         return [results[first % count][first // count] for first in range(lanes)]
 
 
-def followed(name, items):
-    """Go through the items of work that is no pass over rows, and tell whoever watches of each that is done."""
-    reports = _watcher.get()(name, len(items))
+def followed(name: str | None, items: Sequence) -> Iterator:
+    """Iterate over the items of other work; if it has a name, report each that is done to :func:`watched`."""
+    reports = _watcher.get()(name, len(items)) if name else iter(())
     next(reports, None)
     for item in items:
         yield item
@@ -278,10 +265,10 @@ def followed(name, items):
 
 
 @contextmanager
-def watched(watch):
-    """Start the generator ``watch(name, total)`` with every pass that has a name, and resume it after each tile.
+def watched(watch: Watch) -> Iterator[None]:
+    """Start the generator ``watch(name, total)`` at every pass that has a name, and resume it after each tile.
 
-    Only the first thread's tiles are told: they stand for all.
+    Only the tiles of the first thread are counted: they stand for all.
     """
     token = _watcher.set(watch)
     try:
@@ -290,26 +277,4 @@ def watched(watch):
         _watcher.reset(token)
 
 
-def interruptible(f, *args):
-    """``f(*args)`` on a thread that the main one waits for: Ctrl-C is answered even where LAPACK would not look up."""
-    if threading.current_thread() is not threading.main_thread():
-        return f(*args)
-    done: list = []
-
-    def run():
-        try:
-            done.append((f(*args), None))
-        except BaseException as error:  # handed to the main thread, whatever it is
-            done.append((None, error))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(POLL_SECONDS)
-    result, error = done[0]
-    if error is not None:
-        raise error
-    return result
-
-
-_watcher: ContextVar = ContextVar("watcher", default=lambda name, total: iter(()))
+_watcher: ContextVar[Watch] = ContextVar("watcher", default=lambda name, total: iter(()))

@@ -6,7 +6,7 @@ A class that is not registered is neither written nor made, and no module that a
 import sklearn.gaussian_process.kernels as gp
 from sklearn.pipeline import Pipeline
 
-from .._core.registry import FILE_CLASSES, KINDS, store
+from .._core.registry import FILE_CLASSES, KINDS, stored
 from .._core.sklearn import SPLITTERS, StandardScaler
 from ..select import preimages
 from ..tables import recipe
@@ -30,9 +30,9 @@ _ALSO = (preimages, recipe)  # modules outside the registries' own folders, whos
 for _registry in KINDS:
     _registry.fill()
 for _cls in _GAUSSIAN_PROCESS:
-    store(_cls, f"gaussian_process.{_cls.__name__}")
+    stored(f"gaussian_process.{_cls.__name__}")(_cls)
 for _cls in (Pipeline, StandardScaler, *SPLITTERS):  # inside a monitor; a file holds none by itself
-    store(_cls, f"sklearn.{_cls.__name__}")
+    stored(f"sklearn.{_cls.__name__}")(_cls)
 
 CLASSES: dict[str, type] = FILE_CLASSES
 """The name in a file → class. Files keep their names, classes may move."""

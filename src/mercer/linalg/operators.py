@@ -16,8 +16,8 @@ from .._core.arrays import Array, asarray_like, cast, columns, double, full, nam
 from .._core.tiles import (
     PASS,
     OneThread,
+    budget_bytes,
     for_rows,
-    keeps,
     map_rows,
     sum_rows,
     sum_shares,
@@ -170,7 +170,7 @@ class Gram(Uncentred):
         Only in single precision: in double the few products that are needed come after many in single.
         """
         dear = self.X.shape[1] > DEAR_COLUMNS or self.kernel.symmetric(self.X) is None
-        room = self.dtype == namespace(self.X).float32 and keeps(self.shape[0], SINGLE_BYTES)
+        room = self.dtype == namespace(self.X).float32 and self.shape[0] ** 2 / 2 * SINGLE_BYTES <= budget_bytes()
         return replace(self, kept={} if dear and room else None)
 
     def coarse(self):
