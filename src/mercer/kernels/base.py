@@ -70,6 +70,10 @@ class Kernel(ABC, BaseEstimator):
     def diag(self, X: Array) -> Array:
         """Return k(xᵢ, xᵢ), of shape (n,)."""
 
+    def rank(self, d: int, center: bool = True) -> int | None:
+        """Return the dimension that rows of d columns can span in feature space; None where it has no bound."""
+        return None
+
     def n_features(self, d: int) -> int | None:
         """Return the number of explicit features on d columns; None if there are infinitely many, or too many."""
         return None

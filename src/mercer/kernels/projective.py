@@ -60,6 +60,9 @@ class Linear(Projective):
     def diag(self, X: Array) -> Array:
         return super().diag(self._about_origin(self._dense(X)))
 
+    def rank(self, d: int, center: bool = True) -> int | None:
+        return d
+
     def n_features(self, d: int) -> int | None:
         return d if d <= MOST_FEATURES else None
 
@@ -158,12 +161,17 @@ class Polynomial(_Affine):
     def slope(self, t: Array) -> Array:
         return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
 
-    def n_features(self, d: int) -> int | None:
-        """Return the number of monomials of all degrees up to ``degree``, or of that degree alone if c₀ = 0."""
+    def rank(self, d: int, center: bool = True) -> int | None:
+        """Return the number of monomials, of which centring removes the constant one."""
         if self.degree != int(self.degree) or self.degree < 1 or self.coef0 < 0:
             return None  # not a polynomial, or not positive semi-definite
         f = comb(d + int(self.degree) - (self.coef0 == 0), int(self.degree))
-        return f if f <= MOST_FEATURES else None
+        return f - 1 if center and self.coef0 else f
+
+    def n_features(self, d: int) -> int | None:
+        """Return the number of monomials of all degrees up to ``degree``, or of that degree alone if c₀ = 0."""
+        f = self.rank(d, center=False)
+        return f if f is not None and f <= MOST_FEATURES else None
 
     def features(self, X: Array) -> Array:
         """√(multinomial) Π x′ over all products of ``degree`` factors from x′ = (√γ x, √c₀)."""
@@ -232,6 +240,9 @@ class Cosine(Projective):
     >>> Cosine()(np.array([[3.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 5.0]]))
     array([[1., 0.]])
     """
+
+    def rank(self, d: int, center: bool = True) -> int | None:
+        return d
 
     def onto(self, Z: Array) -> Callable[[Array], Array]:
         onto = super().onto(_unit(Z))
