@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.preprocessing import StandardScaler
 
 # Private since 1.2, and the only way to the error messages of scikit-learn's own estimators.
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, RealNotInt, StrOptions
 
 # Private helpers of the public check_X_y: they check weights and targets without X.
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight

@@ -117,8 +117,8 @@ def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) 
     return ax
 
 
-def contributions(monitor: Any, X: Any, of: str = "spe", names: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw what each variable adds to T² or SPE, on the average over rows.
+def contributions(monitor: Any, X: Any, of: str | None = None, names: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw what each variable adds to T², SPE or both, on the average over rows.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ def contributions(monitor: Any, X: Any, of: str = "spe", names: Any = None, ax: 
         A fitted monitor.
     X : array-like of shape (n_samples, n_features)
         Rows, most often those of an alarm.
-    of : {"spe", "t2"}, default="spe"
-        The statistic.
+    of : {"joint", "spe", "t2"}, default=None
+        The statistic; None for what alarms come from.
     names : sequence of str, default=None
         Names of the variables; those of the table by default.
     ax : matplotlib axes, default=None
@@ -149,7 +149,8 @@ def contributions(monitor: Any, X: Any, of: str = "spe", names: Any = None, ax: 
     """
     values = np.asarray(monitor.contributions(X, of=of)).mean(axis=0)
     ax = _bars(values, names_of(monitor, len(values), names), ax)
-    ax.set_title(f"contributions to {'T²' if of == 't2' else 'SPE'}")
+    of_what = {"t2": " to T²", "spe": " to SPE"}.get(of or "", "")
+    ax.set_title(f"contributions{of_what}")
     return ax
 
 

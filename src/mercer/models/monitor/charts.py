@@ -1,11 +1,11 @@
 """Charts of rows in time: smoothed statistics, their limits, alarms and the delay to the first of them."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.signal import lfilter
 
+from ..._core.warn import warn
 from .limits import Limits
 
 UNEVEN = 1.5  # usual steps: a longer one is a gap
@@ -15,8 +15,7 @@ UNEVEN = 1.5  # usual steps: a longer one is a gap
 class Chart:
     """T² and SPE of rows in time, smoothed, with their limits.
 
-    ``beyond`` tells the rows where either exceeds its limit, ``alarms`` those where it has done so for ``run`` rows in
-    a row.
+    ``beyond`` marks the rows where either exceeds its limit, ``alarms`` those where enough of the last rows did so.
 
     Examples
     --------
@@ -48,18 +47,30 @@ class Chart:
 
         return timeline(getattr(self, of), getattr(self.limits, of), of, ax)
 
+    @property
+    def cause(self):
+        """The chart that is farther beyond its limit, "t2" or "spe", for rows beyond one, and "" for all others."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # limits may be 0
+            farther = np.where(self.t2 / self.limits.t2 > self.spe / self.limits.spe, "t2", "spe")
+        return np.where(self.beyond, farther, "")
+
     def __str__(self):
         first = np.flatnonzero(self.alarms)
         word = f"first alarm at row {first[0]}" if len(first) else "no alarm"
         return f"{len(self.t2)} rows, {int(self.beyond.sum())} beyond a limit, {word}"
 
 
-def chart(t2, spe, limits, smoothing, run, gaps=()):
-    """The chart of statistics in time, smoothed anew after each gap."""
-    pieces = np.split(np.column_stack([t2, spe]), gaps)
+def chart(t2, spe, limits, smoothing, rule, starts=()):
+    """Return the chart of statistics in time; smoothing and run rules begin anew at each of ``starts``."""
+    pieces = np.split(np.column_stack([t2, spe]), starts)
     t2, spe = np.concatenate([smoothed(piece, smoothing) for piece in pieces]).T
     beyond = (t2 > limits.t2) | (spe > limits.spe)
-    return Chart(t2, spe, limits, beyond, np.concatenate([_runs(piece, run) for piece in np.split(beyond, gaps)]))
+    return Chart(t2, spe, limits, beyond, alarms(beyond, rule, starts))
+
+
+def alarms(beyond, rule, starts=()):
+    """Return the rows where at least k of the last m rows were beyond a limit, ``rule`` = (k, m)."""
+    return np.concatenate([_runs(piece, *rule) for piece in np.split(beyond, starts)])
 
 
 def smoothed(values, smoothing):
@@ -70,11 +81,10 @@ def smoothed(values, smoothing):
     return lfilter([smoothing], [1, smoothing - 1], values, axis=0, zi=start)[0]
 
 
-def _runs(beyond, run):
-    """Where the last ``run`` rows were all beyond."""
+def _runs(beyond, k, m):
     counts = np.cumsum(beyond)
-    before = np.concatenate([np.zeros(min(run, len(beyond)), counts.dtype), counts[:-run]])
-    return counts - before == run
+    before = np.concatenate([np.zeros(min(m, len(beyond)), counts.dtype), counts[:-m]])
+    return counts - before >= k
 
 
 def gaps_of(X):
@@ -91,9 +101,8 @@ def gaps_of(X):
         )
     gaps = np.flatnonzero(steps > UNEVEN * np.median(steps)) + 1
     if len(gaps):
-        warnings.warn(
+        warn(
             f"The rows are not evenly spaced in time: {len(gaps)} gaps, the first before row {gaps[0]} "
             f"({index[gaps[0]]}). Smoothing and runs begin anew after each. Resample the frame if this is not meant.",
-            stacklevel=4,
         )
     return list(gaps)

@@ -8,13 +8,14 @@ from ...rkhs import gradients
 from ..pipelines import parts
 
 STEPS = 16  # of the path: its midpoint rule is then good to a percent or so
-STATISTICS = {"t2": gradients.t2, "spe": gradients.r2}
 
 
-def contributions(estimator, X, of):
-    """Integrate the gradient from the denoised row x̂ to the row: c_j = (x_j − x̂_j) ∫₀¹ ∂f(x̂ + t(x − x̂))/∂x_j dt.
+def contributions(estimator, X, of, *, mean=None, limits=None):
+    """Integrate the gradient of f from a normal row x° to the row: c_j = (x_j − x°_j) ∫₀¹ ∂f(x° + t(x − x°))/∂x_j dt.
 
-    The contributions of a row sum to f(x) − f(x̂), whatever the kernel (Sundararajan et al. 2017).
+    The contributions of a row sum to f(x) − f(x°), whatever the kernel (Sundararajan et al. 2017). For f = SPE
+    (``of="spe"``) x° is the denoised row. T² does not change by denoising: for f = T² and for the combined index
+    f = T²/limit + SPE/limit (Yue & Qin 2001, ``of="joint"``) x° is the ``mean`` of the training rows.
     """
     prepare, model = parts(estimator)
     rows = np.asarray(prepare(X), float)
@@ -23,10 +24,18 @@ def contributions(estimator, X, of):
             f"The contributions of {X.shape[1]} columns are asked for, and the model sees {rows.shape[1]} others that "
             "were made from them. Use a preparation that keeps the columns, such as StandardScaler."
         )
-    gradient = STATISTICS[of]
-    start = denoised(model.subspace_, rows)
+    subspace = model.subspace_
+    start = denoised(subspace, rows) if of == "spe" else np.asarray(prepare(mean[None]), float)
     times = (np.arange(STEPS) + 0.5) / STEPS
-    return (rows - start) * sum(gradient(model.subspace_, start + t * (rows - start)) for t in times) / STEPS
+    return (rows - start) * sum(_gradient(subspace, start + t * (rows - start), of, limits) for t in times) / STEPS
+
+
+def _gradient(subspace, X, of, limits):
+    if of == "t2":
+        return gradients.t2(subspace, X)
+    if of == "spe":
+        return gradients.r2(subspace, X)
+    return gradients.t2(subspace, X) / limits.t2 + gradients.r2(subspace, X) / limits.spe
 
 
 def denoised(subspace, X):

@@ -1,7 +1,8 @@
 """A detector of abnormal rows by the two charts of process monitoring."""
 
 from copy import copy
-from numbers import Real
+from functools import wraps
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
@@ -11,40 +12,70 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._core.dask import is_lazy, rowwise, take
 from ..._core.registry import register
-from ..._core.sklearn import HasMethods, Interval, StrOptions
+from ..._core.sklearn import HasMethods, Interval, Options, StrOptions
 from ...kernels import Precomputed
 from .. import validation
 from ..pipelines import parts
-from . import charts, checks, limits
-from .calibration import held_out, left_out, t2_and_spe
+from . import charts, checks, rules, tails
+from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
 from .contributions import contributions
 from .default import MOST_ROWS, fit_default
+from .discoveries import benjamini_hochberg, conformal
+from .lags import ages, as_runs, by_lag, lagged
+from .training import training_rows
+from .trimming import MARGIN, denser, excess, sparseness
 
 HELD_OUT_ROWS = 10_000  # that limits are set by
 LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 
 
+def of_rows(method):
+    """Let a method of rows take Dask arrays, block by block, where no row needs its predecessors."""
+    lazily = rowwise(method)
+
+    @wraps(method)
+    def answer(self, X, *args, **kwargs):
+        if not is_lazy(X):
+            return method(self, X, *args, **kwargs)
+        if args or kwargs or self.lags:
+            raise ValueError(
+                f"{method.__name__} of a Dask array sees each row alone, and lags, groups and run rules need the rows "
+                "before it. Give the rows as a NumPy array."
+            )
+        return lazily(self, X)
+
+    return answer
+
+
 @register("monitor", file="monitor.KernelPCAMonitor")
 class KernelPCAMonitor(OutlierMixin, BaseEstimator):
-    """Tell abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
+    """Detect abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
 
-    T² = Σ y²/λ grows where a row is far from the mean along the axes; SPE = r² grows where it leaves the subspace. Each
-    has a limit, and together they give false alarms at the rate ``alpha``.
+    T² = Σ y²/λ grows where a row is far from the mean along the axes; SPE = r² grows where it leaves the subspace. Both
+    are turned into tail probabilities under rows that the model has not seen. The score of a row is the logarithm of
+    their joint tail probability, and normal rows raise alarms at the rate ``alpha``.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
         A kernel PCA, or a pipeline that ends with one: any model of mercer that has a ``subspace_``. None for one made
-        for raw tables: columns scaled by their inner 90 %, an RBF with γ = 0.1 / median squared distance, axes from
-        the rows that are at least a third as dense as the median row, components for 98 % of the variance, 500
-        landmarks beyond 1000 rows, and 50 000 rows by lot where there are more.
+        for raw tables by rules that depend on ``in_time``; ``choices_`` describes it.
     alpha : float, default=0.01
-        The share of normal rows that raise an alarm, in one chart or both.
+        The share of normal rows that raise an alarm, over both charts together.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"
-        Where the limits come from. ``"holdout"``: rows that the model has not seen, in five folds of blocks of
-        consecutive rows, until there are 10 000. ``"loo"``: each row by the model of all others (a ``KernelPCA``, up
-        to some thousand rows). ``"f-chi2"``: the F and g·χ² laws from the training rows. ``"quantile"``: quantiles
-        of the training rows; like the laws it is optimistic, because the model has seen them.
+        Which rows the tail probabilities come from. ``"holdout"``: rows that the model has not seen, in five folds of
+        blocks of consecutive rows, until there are 10,000. ``"loo"``: each row by the model of all others (a
+        ``KernelPCA``, up to some thousand rows). ``"f-chi2"``: the F and g·χ² laws from the training rows.
+        ``"quantile"``: the training rows; like the laws it is optimistic, because the model has seen them.
+    in_time : {"auto", True, False}, default="auto"
+        Whether rows are those of a process in time, or exchangeable, as in a table. ``"auto"``: in time where more than
+        half of the columns have a significant correlation from one row to the next.
+    lags : int, default=0
+        Each row is seen together with as many predecessors. The first rows of a run, which have fewer, are left out of
+        the fit; when they are scored, the first row of the run stands in for what is missing.
+    contamination : float in [0, 0.5) or "auto", default=0.0
+        The share of the training rows that may be abnormal: as many of the sparsest rows are left out of the limits,
+        and half as many more out of the axes. ``"auto"``: the share that is sparser than an exponential tail explains.
     random_state : int, RandomState or None, default=None
         For the folds, and the default estimator's landmarks.
 
@@ -54,10 +85,22 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         The fitted model.
     limits_ : Limits
         The limits ``t2`` and ``spe``.
-    calibration_ : ndarray of shape (n_calibration, 2)
-        T² and SPE of the rows that the limits were set by, in their order.
     offset_ : float
-        −1: a score below it is an alarm.
+        log α: a score below it is an alarm.
+    in_time_ : bool
+        Whether the rows were taken as rows in time.
+    serial_share_ : float
+        The share of the columns that are correlated from one row to the next.
+    contamination_ : float
+        The share of the training rows that was left out.
+    rules_ : Rules or None
+        Kernel, width, components and charts of the default estimator; None where one was given.
+    mean_ : ndarray of shape (n_features * (lags + 1),)
+        The mean of the training rows, without those left out.
+    calibration_ : ndarray of shape (n_calibration, 2)
+        T² and SPE of the rows that the limits were set by.
+    n_effective_ : float
+        The number of independent rows that the calibration rows are worth; fewer than they are where rows are in time.
 
     Examples
     --------
@@ -77,24 +120,42 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         "estimator": [HasMethods("fit"), None],
         "alpha": [Interval(Real, 0, 1, closed="neither")],
         "limits": [StrOptions(set(LIMITS))],
+        "in_time": [StrOptions({"auto"}), "boolean"],
+        "lags": [Interval(Integral, 0, None, closed="left")],
+        "contamination": [StrOptions({"auto"}), Options(Real, {0.0}), Interval(Real, 0, 0.5, closed="neither")],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, estimator=None, *, alpha=0.01, limits="holdout", random_state=None):
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        alpha=0.01,
+        limits="holdout",
+        in_time="auto",
+        lags=0,
+        contamination=0.0,
+        random_state=None,
+    ):
         self.estimator = estimator
         self.alpha = alpha
         self.limits = limits
+        self.in_time = in_time
+        self.lags = lags
+        self.contamination = contamination
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, groups=None):
         """Fit the model and set the limits.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows of normal operation; a few abnormal ones among them do little harm.
+            Rows of normal operation; say by ``contamination`` how many may be abnormal.
         y : None
             Not used; present by convention.
+        groups : array-like of shape (n_samples,), default=None
+            The run of each row: consecutive rows of one run, so that no lag reaches from one run into another.
 
         Returns
         -------
@@ -103,123 +164,275 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         """
         with validation.unchanged_on_error(self):
             self._validate_params()
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             if is_lazy(X):
-                self._fit_lazy(validation.check_lazy_rows(self, X)[0])
+                self._fit_lazy(validation.check_lazy_rows(self, X)[0], rng, groups)
             else:
-                self._fit(self._rows(X, fit=True))
+                X = self._rows(X, fit=True)
+                self._fit(X, as_runs(groups, len(X)), rng)
         return self
 
-    def _fit_lazy(self, X):
-        """Fit to a Dask array: the last rows are held out for the limits; no estimator given, rows by lot serve it."""
-        rng, n = np.random.default_rng(check_random_state(self.random_state).randint(2**31)), X.shape[0]
+    def _fit_lazy(self, X, rng, groups):
+        """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""
+        n = X.shape[0]
+        if self.lags or groups is not None:
+            raise ValueError("lags and groups need rows in memory, and a Dask array was given. Use a NumPy array.")
         if self.estimator is None:
-            self._fit(take(X, np.sort(rng.choice(n, min(n, MOST_ROWS), replace=False))))
+            rows = take(X, np.sort(rng.choice(n, min(n, MOST_ROWS), replace=False)))
+            self._fit(rows, as_runs(None, len(rows)), rng)
             return
-        if isinstance(self.estimator, Pipeline) or self.limits == "loo":
+        if isinstance(self.estimator, Pipeline) or self.limits == "loo" or self.contamination != 0:
             raise ValueError(
-                "A monitor of a Dask array takes a model alone, not a pipeline, and its limits from held-out rows. "
-                "Scale the Dask array first, and leave limits at 'holdout'."
+                "A monitor of a Dask array takes a model alone, not a pipeline, its limits from held-out rows, and "
+                "leaves no rows out. Scale the Dask array first, and leave limits and contamination at their defaults."
             )
         held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
+        rows = take(X, slice(n - held, n))
+        self._decide(rows, as_runs(None, held))
+        self.rules_, self.training_, self.contamination_, self.mean_ = None, None, 0.0, rows.mean(axis=0)
         self.estimator_ = clone(self.estimator).fit(X[: n - held])
-        self.calibration_ = np.column_stack(t2_and_spe(self.estimator_, take(X, slice(n - held, n))))
-        self.limits_ = self._limits(self.calibration_, self.alpha)
-        self.offset_ = -1.0
+        self._calibrate(np.column_stack(t2_and_spe(self.estimator_, rows)))
 
-    def _fit(self, X):
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+    def _fit(self, X, runs, rng):
         checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
-        self.estimator_, seen, again = self._recipe(X, rng)
+        self._decide(X, runs)
+        rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
+        checks.check_enough(rows, self.lags)
+        rows = rows if self.in_time_ else shuffled(rows, rng)
+        for_axes, for_limits = self._kept(rows, rng)
+        self.mean_ = rows[for_axes].mean(axis=0)
+        self.estimator_, again = self._recipe(rows[for_axes], rng)
         _, model = parts(self.estimator_)
         if not hasattr(model, "subspace_"):
             raise ValueError(f"The estimator must end with a model of mercer, and {type(model).__name__} is none.")
         if isinstance(model.subspace_.kernel, Precomputed):
             raise ValueError("A monitor needs rows, and this estimator has a precomputed kernel.")
-        subspace = model.subspace_
-        checks.warn_of_few_rows(model, len(X))
-        if self.limits == "holdout":
-            values = held_out(again, X, len(subspace.variances), rng)
-        elif self.limits == "loo":
-            values = left_out(self.estimator_, X, seen)
-        else:
-            values = t2_and_spe(self.estimator_, X)
-        self.calibration_ = np.column_stack(values)
-        self.limits_ = self._limits(self.calibration_, self.alpha)
-        self.offset_ = -1.0
+        checks.warn_of_few_rows(model, len(rows))
+        values = self._values(rows, for_axes, for_limits, again)
+        self._calibrate(values[~np.isnan(values[:, 0])])
+        self.training_ = self._record(rows, values, for_limits)
+        if self.in_time_ and self.limits == "holdout":
+            checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T), self.n_effective_)
+
+    def _decide(self, X, runs):
+        """Decide whether rows are in time."""
+        self.serial_share_ = rules.serial_share(X, runs)
+        correlated = self.serial_share_ > rules.MAJORITY or self.lags > 0
+        self.in_time_ = bool(correlated if self.in_time == "auto" else self.in_time)
+        if self.lags and not self.in_time_:
+            raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
+
+    def _kept(self, rows, rng):
+        """The rows that axes and limits are found on: all but the sparsest, two masks."""
+        sparse = sparseness(rows, rng)
+        share = excess(sparse)
+        self.contamination_ = share if self.contamination == "auto" else float(self.contamination)
+        if self.contamination == 0:
+            checks.warn_of_abnormal(share)
+        return denser(sparse, MARGIN * self.contamination_), denser(sparse, self.contamination_)
 
     def _recipe(self, X, rng):
-        """The fitted estimator, the rows that it saw, and a function that fits it again on other rows."""
+        """The fitted estimator, and a function that fits it again on other rows."""
         if self.estimator is None:
-            fitted, seen = fit_default(X, rng)
+            self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
+            fitted = fit_default(X, rng, chosen)
             gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
-            return fitted, seen, lambda rows: fit_default(rows, rng, gamma=gamma, q=q)[0]
+            return fitted, lambda rows: fit_default(rows, rng, chosen, gamma=gamma, q=q)
+        self.rules_ = None
         fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
-        return fit(X), np.ones(len(X), bool), fit
+        return fit(X), fit
 
-    def _limits(self, calibration, alpha):
-        """The limits at a rate ``alpha`` from the values of T² and SPE in the columns of ``calibration``."""
-        subspace, (t2, spe) = parts(self.estimator_)[1].subspace_, calibration.T
+    def _values(self, rows, for_axes, for_limits, again):
+        """T² and SPE of the rows as of rows not seen: NaN for those that were not held out."""
+        values = np.full((len(rows), 2), np.nan)
+        seen, unseen = np.flatnonzero(for_axes), np.flatnonzero(for_limits & ~for_axes)
+        found = np.column_stack(self._seen_values(rows[seen], again))
+        values[seen[: len(found)]] = found
+        if len(unseen):
+            values[unseen] = np.column_stack(t2_and_spe(self.estimator_, rows[unseen]))
+        return values
+
+    def _record(self, rows, values, for_limits):
+        """Remember the training rows where a model cannot judge them, or where some were left out."""
+        narrow = self.rules_ is rules.TABLE and self.limits in {"holdout", "loo"}
+        if not narrow and self.contamination_ == 0:
+            return None
+        verdict = np.where(for_limits, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
+        return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
+
+    def _seen_values(self, X, again):
+        """T² and SPE of the rows that the axes were found on."""
+        if self.limits == "holdout":
+            q = len(parts(self.estimator_)[1].subspace_.variances)
+            return held_out(again, X, q, TENTHS if self.in_time_ else FOLDS)
+        if self.limits == "loo":
+            return left_out(self.estimator_, X)
+        return t2_and_spe(self.estimator_, X)
+
+    def _calibrate(self, calibration):
+        """Set tail probabilities and limits by the values of T² and SPE in the columns of ``calibration``."""
+        self.calibration_ = calibration
+        self.tails_ = self._tails(calibration)
+        surprise = self.tails_.surprise(*calibration.T)
+        self.n_effective_ = rules.effective(surprise) if self.in_time_ else float(len(calibration))
+        self.limits_ = self.tails_.limits(self.alpha)
+        self.offset_ = float(np.log(self.alpha))
+
+    def _tails(self, calibration):
+        subspace = parts(self.estimator_)[1].subspace_
         if self.limits == "f-chi2":
-            found = limits.classical(t2, spe, alpha, len(subspace.variances), len(calibration))
-        else:
-            found = limits.empirical(t2, spe, alpha)
-        return limits.above_rounding(found, subspace.total_variance)
+            return tails.classical(calibration, self.alpha, len(subspace.variances), subspace.total_variance)
+        return tails.calibrated(calibration, self._charts, subspace.total_variance)
 
-    def statistics(self, X):
-        """Return T² and SPE of each row, from one evaluation of the kernel: two arrays of shape (n_samples,)."""
+    @property
+    def _charts(self):
+        """The charts that count."""
+        chosen = getattr(self, "rules_", None)
+        return rules.BOTH if chosen is None or self.limits == "f-chi2" else chosen.charts
+
+    @property
+    def choices_(self):
+        """Description of what was chosen for these rows, and why."""
         check_is_fitted(self)
-        return t2_and_spe(self.estimator_, self._rows(X))
+        kind = "rows in time" if self.in_time_ else "exchangeable rows"
+        why = (
+            f"{self.serial_share_:.0%} of the columns are correlated from row to row" if self.in_time == "auto" else ""
+        )
+        why = "lags were asked for" if self.lags else why or "as given"
+        return f"{kind} ({why}): " + ("the given estimator" if self.rules_ is None else str(self.rules_))
 
-    @rowwise
-    def t2(self, X):
+    @property
+    def solver_(self):
+        """How the eigenproblem of the model was solved, and how well."""
+        check_is_fitted(self)
+        return parts(self.estimator_)[1].solver_
+
+    def statistics(self, X, groups=None):
+        """Return T² and SPE of each row, from one evaluation of the kernel: two arrays of shape (n_samples,).
+
+        By the default estimator for exchangeable rows, training rows have the values that they had when held out.
+        """
+        check_is_fitted(self)
+        t2, spe = self._statistics(self._seen(X, groups)).T
+        return t2, spe
+
+    def _statistics(self, rows):
+        values = np.column_stack(t2_and_spe(self.estimator_, rows))
+        training = getattr(self, "training_", None)
+        return values if training is None else training.known_values(rows, values)
+
+    @of_rows
+    def t2(self, X, groups=None):
         """Return T² = Σ y²/λ of each row: how far it is from the mean along the axes."""
-        return self.statistics(X)[0]
+        return self.statistics(X, groups)[0]
 
-    @rowwise
-    def spe(self, X):
+    @of_rows
+    def spe(self, X, groups=None):
         """Return SPE = r² of each row: its squared distance to the subspace."""
-        return self.statistics(X)[1]
+        return self.statistics(X, groups)[1]
 
-    @rowwise
-    def score_samples(self, X):
-        """Return −max(T²/limit, SPE/limit) of each row: the lower, the more abnormal; below −1 is an alarm."""
-        t2, spe = self.statistics(X)
-        return -np.maximum(t2 / self.limits_.t2, spe / self.limits_.spe)
+    @of_rows
+    def score_samples(self, X, groups=None):
+        """Return the log tail probability of each row, the lower the more abnormal; below log α is an alarm.
 
-    @rowwise
-    def decision_function(self, X):
+        It is read from the ranks of the calibration rows, and beyond the largest of them from a fitted law. With
+        ``contamination``, training rows that were left out as abnormal are alarms, and the others are not.
+        """
+        check_is_fitted(self)
+        rows = self._seen(X, groups)
+        t2, spe = self._statistics(rows).T
+        if not hasattr(self, "tails_"):  # of a file that an earlier version wrote
+            return -np.maximum(t2 / self.limits_.t2, spe / self.limits_.spe)
+        scores = self.tails_.log_p(t2, spe)
+        return scores if self.training_ is None else self.training_.known_scores(rows, scores, self.offset_)
+
+    @of_rows
+    def decision_function(self, X, groups=None):
         """Return ``score_samples(X) − offset_``: negative for alarms."""
-        return self.score_samples(X) - self.offset_
+        return self.score_samples(X, groups) - self.offset_
 
-    @rowwise
-    def predict(self, X):
-        """Return −1 for rows beyond a limit, 1 for all others."""
-        return np.where(self.decision_function(X) < 0, -1, 1)
-
-    def contributions(self, X, of="spe"):
-        """Return how much each input variable contributes to a statistic of each row.
-
-        The gradient is integrated from the denoised row to the row, so that contributions sum to the difference of
-        the statistic between the two. The kernel must be differentiable.
+    @of_rows
+    def predict(self, X, groups=None, run=None):
+        """Return −1 for alarms, 1 for all other rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, most often those of an alarm.
-        of : {"spe", "t2"}, default="spe"
-            The statistic.
+            Rows.
+        groups : array-like of shape (n_samples,), default=None
+            The run of each row.
+        run : int or tuple of two ints, default=None
+            A run rule for rows in time: ``(k, m)`` waits until k of the last m rows are beyond a limit, an integer
+            until as many rows in a row are. By default every row beyond a limit is an alarm.
 
         Returns
         -------
-        contributions : ndarray of shape (n_samples, n_features)
+        alarms : ndarray of shape (n_samples,)
+            −1 or 1.
+        """
+        beyond = self.decision_function(X, groups) < 0
+        rule = checks.as_rule(run)
+        return np.where(charts.alarms(beyond, rule, _starts(as_runs(groups, len(beyond)))), -1, 1)
+
+    def p_values(self, X, groups=None):
+        """Return a p-value of each row: valid in finite samples where new rows are exchangeable with held-out ones.
+
+        The smallest possible value is 1/(n + 1) for n calibration rows. For rows in time n is ``n_effective_``, the
+        number of independent rows that they are worth. ``limits="quantile"`` and ``"f-chi2"`` give no valid p-values:
+        the model has seen its calibration rows.
+        """
+        values = np.column_stack(self.statistics(X, groups))
+        kept = [["t2", "spe"].index(chart) for chart in self._charts]
+        n = getattr(self, "n_effective_", float(len(self.calibration_)))
+        return conformal(self.calibration_[:, kept], values[:, kept], n)
+
+    def discoveries(self, X, rate=0.1, groups=None):
+        """Return the abnormal rows of a batch, with an expected share of at most ``rate`` false ones among them.
+
+        The Benjamini–Hochberg procedure on :meth:`p_values`: a mask of shape (n_samples,).
+        """
+        if not (isinstance(rate, Real) and 0 < float(rate) < 1):
+            raise ValueError(f"rate must be a number between 0 and 1, and {rate!r} was given.")
+        return benjamini_hochberg(self.p_values(X, groups), float(rate))
+
+    def contributions(self, X, of=None, groups=None, *, by_lags=False):
+        """Return how much each input variable contributes to a statistic of each row.
+
+        The gradient is integrated from a normal row to the row, so that contributions sum to the difference of the
+        statistic between the two: from the denoised row for SPE, from the mean of the training rows for the others.
+        The kernel must be differentiable.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, most often those of an alarm; with lags, whole runs.
+        of : {"joint", "spe", "t2"}, default=None
+            The statistic; ``"joint"`` is T²/limit + SPE/limit. None for what alarms come from: the joint statistic, or
+            SPE where it alone counts.
+        groups : array-like of shape (n_samples,), default=None
+            The run of each row.
+        by_lags : bool, default=False
+            Return the contributions of each lag instead of their sums.
+
+        Returns
+        -------
+        contributions : ndarray of shape (n_samples, n_features) or (n_samples, lags + 1, n_features)
             The largest names the variable to look at first.
         """
         check_is_fitted(self)
-        if of not in {"spe", "t2"}:
-            raise ValueError(f"of must be 'spe' or 't2', and {of!r} was given.")
-        return contributions(self.estimator_, self._rows(X), of)
+        of = of or ("joint" if np.isfinite(self.limits_.t2) else "spe")
+        if of not in {"joint", "spe", "t2"}:
+            raise ValueError(f"of must be 'joint', 'spe' or 't2', and {of!r} was given.")
+        rows = self._seen(X, groups)
+        found = contributions(self.estimator_, rows, of, mean=self._mean(rows), limits=self.limits_)
+        found = by_lag(found, self.lags)
+        return found if by_lags else found.sum(axis=1)
 
-    def chart(self, X, *, smoothing=0.2, run=1):
+    def _mean(self, rows):
+        """The mean of the training rows; of the given rows where a file of an earlier version has none."""
+        return getattr(self, "mean_", rows.mean(axis=0))
+
+    def chart(self, X, *, smoothing=0.2, run=1, groups=None):
         """Return the charts of rows in time: smoothed T² and SPE, limits for them, and alarms.
 
         Parameters
@@ -229,22 +442,29 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         smoothing : float in (0, 1], default=0.2
             The weight of the newest row in the exponential average; 1 for no smoothing. Limits are set anew, by the
             calibration rows smoothed alike: smaller values find smaller, lasting faults.
-        run : int, default=1
-            Rows in a row that must be beyond a limit before there is an alarm.
+        run : int or tuple of two ints, default=1
+            The rule for an alarm, as in :meth:`predict`.
+        groups : array-like of shape (n_samples,), default=None
+            The run of each row; smoothing and run rules begin anew in each.
 
         Returns
         -------
         chart : Chart
-            ``t2``, ``spe``, ``limits``, ``beyond``, ``alarms``, and ``delay(start)``.
+            ``t2``, ``spe``, ``limits``, ``beyond``, ``alarms``, ``cause``, and ``delay(start)``.
         """
         check_is_fitted(self)
-        checks.check_chart(smoothing, run)
-        gaps = charts.gaps_of(X)
-        before, now = charts.smoothed(self.calibration_, smoothing).T, self.statistics(X)
-        # a smoothed T² follows no F law: quantiles, or where there are few rows the tail of g·χ²
-        found = self.limits_ if smoothing == 1 else limits.empirical(before[0], before[1], self.alpha)
-        found = limits.above_rounding(found, parts(self.estimator_)[1].subspace_.total_variance)
-        return charts.chart(now[0], now[1], found, smoothing, run, gaps)
+        checks.check_smoothing(smoothing)
+        rule, gaps = checks.as_rule(run), charts.gaps_of(X)
+        t2, spe = self.statistics(X, groups)
+        starts = np.union1d(gaps, _starts(as_runs(groups, len(t2)))).astype(int)
+        return charts.chart(t2, spe, self._smoothed_limits(smoothing), smoothing, rule, starts)
+
+    def _smoothed_limits(self, smoothing):
+        """Limits for smoothed charts, by the calibration rows smoothed alike; they follow no law in closed form."""
+        if smoothing == 1:
+            return self.limits_
+        before, subspace = charts.smoothed(self.calibration_, smoothing), parts(self.estimator_)[1].subspace_
+        return tails.calibrated(before, self._charts, subspace.total_variance).limits(self.alpha)
 
     def plot(self, X, of="spe", ax=None):
         """Draw T² (``of="t2"``) or SPE of rows in their order, with its limit: :func:`mercer.plots.chart`."""
@@ -269,6 +489,11 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
     def _rho(self):
         return parts(self.estimator_)[1]._rho
 
+    def _seen(self, X, groups):
+        """The rows as the model sees them: validated, with their predecessors."""
+        X = self._rows(X)
+        return lagged(X, self.lags, as_runs(groups, len(X)))
+
     def _rows(self, X, fit=False):
         validation.check_unmasked(X)
         try:
@@ -276,3 +501,13 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         except ValueError as error:
             where = validation.missing_where(X) if "NaN" in str(error) else ""
             raise ValueError(f"{error}{where}") from None
+
+
+def shuffled(rows, rng):
+    """Return exchangeable rows in a random order that does not depend on the one they came in."""
+    return rows[np.lexsort(rows.T[::-1])][rng.permutation(len(rows))]
+
+
+def _starts(runs):
+    """The first rows of all runs but the first."""
+    return np.flatnonzero(runs[1:] != runs[:-1]) + 1

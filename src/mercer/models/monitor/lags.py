@@ -1,0 +1,44 @@
+"""Rows seen with their predecessors: dynamic charts of one run or several."""
+
+import numpy as np
+
+
+def as_runs(groups, n):
+    """Return the run of each row as integers in the order of appearance; all 0 where ``groups`` is None.
+
+    A run is a set of consecutive rows: a name that appears again after another one is refused.
+    """
+    if groups is None:
+        return np.zeros(n, int)
+    groups = np.asarray(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"groups must name the run of each of the {n} rows, and its shape is {groups.shape}.")
+    runs = np.cumsum(np.append(0, groups[1:] != groups[:-1]))
+    if runs[-1] + 1 != len(np.unique(groups)):
+        raise ValueError(
+            "The rows of a run must follow each other, and groups returns to a run that had ended. "
+            "Sort the rows by run, then by time."
+        )
+    return runs
+
+
+def ages(runs):
+    """Return the number of predecessors that each row has in its run."""
+    starts = np.flatnonzero(np.append(True, runs[1:] != runs[:-1]))
+    return np.arange(len(runs)) - np.repeat(starts, np.diff(np.append(starts, len(runs))))
+
+
+def lagged(X, lags, runs):
+    """Return [x_t, x_{t−1}, …, x_{t−l}] for each row t: (n, (l + 1)·d).
+
+    A row with fewer than l predecessors in its run has the first row of the run in their place.
+    """
+    if lags == 0:
+        return X
+    age, index = ages(runs), np.arange(len(X))
+    return np.hstack([X[index - np.minimum(lag, age)] for lag in range(lags + 1)])
+
+
+def by_lag(values, lags):
+    """Return the columns of lagged rows as an array of shape (n, lags + 1, d)."""
+    return values.reshape(len(values), lags + 1, -1)

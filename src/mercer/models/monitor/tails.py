@@ -1,0 +1,134 @@
+"""Tail probabilities of T² and SPE under rows that the model has not seen, and their combination in one score.
+
+A statistic's tail probability is read from the ranks of the calibration rows. Beyond the largest of them a generalised
+Pareto law goes on, so that far rows keep their order. The two charts are compared by these probabilities, which have
+the same meaning in both, and the smaller one is calibrated once more: the rate is then joint, whatever the dependence
+between the charts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core.registry import stored
+from .limits import Limits, each, hotelling, scaled_chi2
+
+TOP = 0.1  # share of the calibration values, the largest, that the law of the tail is fitted to
+FEWEST = 10  # of them
+HEAVIEST = 0.5  # shape of the law: its variance, by which the shape is found, is infinite from here on
+RESOLUTION = 1e-6  # of the largest value: the scale of a tail is not smaller
+ROUNDING = 1e-10  # of the variance in feature space: an SPE below it is a rounding error
+LAW_KNOTS = -np.linspace(0, 12, 241)  # log₁₀ of the probabilities at which a law in closed form is tabulated
+
+
+@stored("monitor.Tail")
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """log P(V ≥ v): linear between ``knots``, and a generalised Pareto law beyond the last of them."""
+
+    knots: np.ndarray
+    log_p: np.ndarray
+    shape: float
+    scale: float
+
+    def log(self, values):
+        """Return log P(V ≥ v) of each value; it falls strictly beyond the last knot."""
+        inside = np.interp(values, self.knots, self.log_p)
+        excess = np.maximum(np.asarray(values) - self.knots[-1], 0) / self.scale
+        return inside - (np.log1p(self.shape * excess) / self.shape if self.shape > 0 else excess)
+
+    def inverse(self, log_p):
+        """Return the value whose tail probability is given."""
+        inside = np.interp(-log_p, -self.log_p, self.knots)
+        beyond = max(float(self.log_p[-1]) - log_p, 0.0)
+        return float(inside + self.scale * (np.expm1(self.shape * beyond) / self.shape if self.shape > 0 else beyond))
+
+
+def by_ranks(values):
+    """Return the tail of calibration values: P = #{values ≥ v}/(n + 1) at each, a fitted law beyond the largest.
+
+    A limit read from it is exceeded at the expected rate α by a further value (continuous, exchangeable with these).
+    """
+    n, ordered = len(values), np.sort(values)
+    knots, first = np.unique(ordered, return_index=True)
+    log_p = np.log((n - first) / (n + 1))
+    if knots[0] > 0:  # statistics are not negative
+        knots, log_p = np.append(0.0, knots), np.append(0.0, log_p)
+    return Tail(knots, log_p, *_pareto(ordered))
+
+
+def _pareto(ordered):
+    """Shape ξ ≥ 0 and scale of the generalised Pareto law beyond the largest value, by the moments of the excesses.
+
+    ξ = (1 − m²/s²)/2 and σ = m(1 − ξ) for the mean m and variance s² of the values above a threshold u, less u; beyond
+    the largest value the scale is σ + ξ(max − u). A law with an end (ξ < 0) would give all values beyond it one rank.
+    """
+    k = min(max(FEWEST, int(TOP * len(ordered))), len(ordered) - 1)
+    excess = ordered[-k:] - ordered[-k - 1]
+    mean, variance = excess.mean(), excess.var()
+    shape = min(max((1 - mean**2 / variance) / 2, 0.0), HEAVIEST) if variance > 0 else 0.0
+    scale = mean * (1 - shape) + shape * excess[-1]
+    return float(shape), float(max(scale, RESOLUTION * ordered[-1]) or 1.0)
+
+
+def by_law(law, alpha):
+    """Return the tail of a frozen distribution of SciPy, with a knot at ``alpha``, exponential beyond the last one."""
+    log_p = np.unique(np.append(LAW_KNOTS * np.log(10), np.log(alpha)))[::-1]  # from 0 down
+    knots = law.isf(np.exp(log_p))
+    slope = (knots[-1] - knots[-2]) / (log_p[-2] - log_p[-1])
+    return Tail(knots, log_p, 0.0, float(slope) or 1.0)
+
+
+@stored("monitor.Tails")
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """The tails of the charts that count (T² or None, SPE), and of the smaller tail probability of the two."""
+
+    t2: Tail | None
+    spe: Tail
+    joint: Tail
+    floor: float
+
+    def log_p(self, t2, spe):
+        """Return the joint log tail probability of each row."""
+        return self.joint.log(self.surprise(t2, spe))
+
+    def surprise(self, t2, spe):
+        """−log of the smaller tail probability of the two charts."""
+        return _surprise(self.t2, self.spe, t2, np.maximum(spe, self.floor))
+
+    def limits(self, alpha):
+        """Return the limits that are exceeded in at least one chart at the rate ``alpha``."""
+        log_p = -self.joint.inverse(np.log(alpha))
+        return Limits(np.inf if self.t2 is None else self.t2.inverse(log_p), self.spe.inverse(log_p))
+
+
+def _surprise(t2_tail, spe_tail, t2, spe):
+    log_p = spe_tail.log(spe)
+    return -(log_p if t2_tail is None else np.minimum(log_p, t2_tail.log(t2)))
+
+
+def calibrated(calibration, charts, total_variance):
+    """Return the tails from T² and SPE of calibration rows, the columns of ``calibration``."""
+    floor = ROUNDING * total_variance
+    t2, spe = calibration[:, 0], np.maximum(calibration[:, 1], floor)
+    t2_tail, spe_tail = by_ranks(t2) if "t2" in charts else None, by_ranks(spe)
+    surprise = by_ranks(_surprise(t2_tail, spe_tail, t2, spe))
+    # beyond the calibration rows a surprise is −log p itself
+    return Tails(t2_tail, spe_tail, Tail(surprise.knots, surprise.log_p, 0.0, 1.0), floor)
+
+
+def classical(calibration, alpha, q, total_variance):
+    """Return the tails by Hotelling's F law and g·χ²_h, as of independent charts: joint p = 1 − (1 − p)²."""
+    floor, n = ROUNDING * total_variance, len(calibration)
+    one = each(alpha)
+    t2 = by_law(hotelling(q, n), one) if q > 0 else by_ranks(calibration[:, 0])
+    spe = by_law(scaled_chi2(np.maximum(calibration[:, 1], floor)), one)
+    surprise = np.unique(np.append(-LAW_KNOTS * np.log(10), -np.log(one)))
+    joint = Tail(surprise, _sidak(surprise), 0.0, 1.0)
+    return Tails(t2, spe, joint, floor)
+
+
+def _sidak(surprise):
+    """log(1 − (1 − p)²) = log p + log(2 − p) for p = exp(−surprise)."""
+    return -surprise + np.log(2 - np.exp(-surprise))

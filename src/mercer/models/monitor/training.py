@@ -1,0 +1,64 @@
+"""Training rows that come back to be scored: they count as rows that the model has not seen.
+
+A narrow kernel passes through its training rows, so that a model cannot tell which of them are abnormal. They are
+recognised, as nearest neighbours leave a row itself out, and keep the values that they had when they were held out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core.registry import stored
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, odd: Fibonacci hashing
+SHIFT = np.uint64(29)
+
+
+@stored("monitor.TrainingRows")
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Keys of training rows, their held-out T² and SPE (NaN for those of the model), and what the fit said of each.
+
+    ``verdict`` is −1 for rows that were left out as abnormal, 1 for the others, and 0 where none were to be left out.
+    """
+
+    keys: np.ndarray
+    values: np.ndarray
+    verdict: np.ndarray
+
+    def find(self, rows):
+        """Return the place of each row among the training rows, and whether it is one of them."""
+        keys = keys_of(rows)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return place, self.keys[place] == keys
+
+    def known_values(self, rows, values):
+        """Return the values (n, 2) with those of training rows in their places."""
+        place, known = self.find(rows)
+        kept = self.values[place]
+        return np.where(known[:, None] & ~np.isnan(kept), kept, values)
+
+    def known_scores(self, rows, scores, offset):
+        """Return the scores, below the offset for rows that were left out as abnormal and above it for the others."""
+        place, known = self.find(rows)
+        verdict = np.where(known, self.verdict[place], 0)
+        highest = np.where(verdict < 0, np.nextafter(offset, -np.inf), np.inf)
+        return np.clip(scores, np.where(verdict > 0, offset, -np.inf), highest)
+
+
+def training_rows(rows, values, verdict):
+    """Return the record of training rows; equal rows share the smallest SPE: the others had seen them."""
+    keys = keys_of(rows)
+    order = np.lexsort([values[:, 1], keys])
+    first = order[np.append(True, np.diff(keys[order]) != 0)]
+    return TrainingRows(keys[first], values[first], verdict[first])
+
+
+def keys_of(rows):
+    """Return a 64-bit key of the numbers in each row."""
+    bits = (np.ascontiguousarray(rows, np.float64) + 0.0).view(np.uint64)  # −0 + 0 = 0
+    keys = np.zeros(len(rows), np.uint64)
+    for column in bits.T:
+        keys = (keys ^ column) * MULTIPLIER
+        keys ^= keys >> SHIFT
+    return keys.view(np.int64)

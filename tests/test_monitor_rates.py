@@ -1,0 +1,306 @@
+"""Laws of the monitor: p-values are valid, rates are kept, far rows keep their order, lags stay inside their runs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mercer
+from mercer import KernelPCA, KernelPCAMonitor
+from mercer.datasets import three_tanks
+from mercer.kernels import RBF
+from mercer.models.monitor import lags, rules, tails, trimming
+from mercer.models.monitor.charts import alarms
+from mercer.models.monitor.checks import warn_of_drift
+from mercer.models.monitor.discoveries import benjamini_hochberg, conformal
+from mercer.models.monitor.training import keys_of
+
+PROCESS = make_pipeline(StandardScaler(), KernelPCA(4, kernel=RBF(gamma=0.05)))
+
+
+def table(n, seed, d=3):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+# p-values and discoveries
+
+
+@pytest.mark.parametrize("n", [5, 19, 60])
+@pytest.mark.parametrize("charts", ["one", "equal", "opposite", "independent", "with ties"])
+def test_p_values_are_valid_in_finite_samples(n, charts):
+    """P(p ≤ u) ≤ u for the (n + 1)-th of exchangeable rows, whatever the dependence of the charts."""
+    rng, repeats = np.random.default_rng(0), 4000
+    p = np.empty(repeats)
+    for i in range(repeats):
+        t2, other = rng.normal(size=(2, n + 1))
+        columns = {"one": [t2], "equal": [t2, t2], "opposite": [t2, -t2]}.get(charts, [t2, other])
+        values = np.column_stack(columns)
+        values = np.round(values) if charts == "with ties" else values
+        p[i] = conformal(values[:-1], values[-1:], n)[0]
+    for u in (0.05, 0.1, 0.2, 0.5):
+        assert np.mean(p <= u) <= u + 3 * np.sqrt(u * (1 - u) / repeats)
+    if charts == "one":  # and not more conservative than ranks are
+        assert np.mean(p <= 0.5) >= 0.5 - 1 / (n + 1) - 0.03
+
+
+def test_p_values_of_a_frozen_model_are_uniform():
+    model = KernelPCA(3, kernel=RBF(gamma=0.2)).fit(table(100, 0))
+    p = np.concatenate(
+        [
+            KernelPCAMonitor(FrozenEstimator(model), limits="quantile", random_state=0)
+            .fit(table(99, 10 + s))
+            .p_values(table(20, 1000 + s))
+            for s in range(60)
+        ]
+    )
+    assert stats.kstest(p, "uniform").statistic < 0.06
+
+
+@pytest.mark.parametrize("contaminated", [0.0, 0.2])
+def test_discoveries_control_the_share_of_false_ones(contaminated):
+    rates, found = [], []
+    for seed in range(12):
+        monitor = KernelPCAMonitor(random_state=0).fit(table(300, seed))
+        X = table(200, 100 + seed)
+        abnormal = np.arange(200) < contaminated * 200
+        X[abnormal] += 6
+        mask = monitor.discoveries(X, rate=0.2)
+        rates.append(np.sum(mask & ~abnormal) / max(np.sum(mask), 1))
+        found.append(np.mean(mask[abnormal]) if contaminated else 1)
+    assert np.mean(rates) < 0.2 + 0.1
+    assert np.mean(found) > 0.9
+
+
+def test_benjamini_hochberg_by_its_definition():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        p = rng.uniform(size=15) ** 3
+        most = max((k for k in range(1, 16) if np.sort(p)[k - 1] <= 0.1 * k / 15), default=0)
+        assert benjamini_hochberg(p, 0.1).sum() == most
+    with pytest.raises(ValueError, match="rate"):
+        KernelPCAMonitor(random_state=0).fit(table(50, 0)).discoveries(table(5, 1), rate=2)
+
+
+# scores
+
+
+@pytest.mark.parametrize("in_time", [False, True])
+def test_far_rows_keep_their_order(in_time):
+    X = table(400, 0)
+    monitor = KernelPCAMonitor(in_time=in_time, random_state=0).fit(X)
+    direction = np.array([[1.0, -2.0, 1.0]])
+    away = direction * np.geomspace(4, 40, 12)[:, None]
+    assert np.all(np.diff(monitor.score_samples(away)) < 0)
+
+
+def test_a_tail_and_its_inverse():
+    rng = np.random.default_rng(0)
+    for values in (rng.chisquare(3, 200), rng.pareto(3, 200), np.repeat([1.0, 2.0], 50), np.ones(9)):
+        tail = tails.by_ranks(values)
+        for log_p in np.log([0.5, 0.1, 0.01, 1e-4, 1e-12]):
+            v = tail.inverse(log_p)
+            assert tail.log(v) == pytest.approx(log_p, rel=1e-6) or np.isin(v, values).any()
+        beyond = values.max() * np.linspace(1, 50, 30)
+        assert np.all(np.diff(tail.log(beyond)) < 0)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1])
+@pytest.mark.parametrize("d", [2, 10])
+def test_alarms_on_new_normal_rows_come_at_the_promised_rate(alpha, d):
+    rates = [
+        np.mean(KernelPCAMonitor(alpha=alpha, random_state=s).fit(table(300, s, d)).predict(table(2000, 50 + s, d)) < 0)
+        for s in range(5)
+    ]
+    assert alpha / 3 < np.mean(rates) < 1.5 * alpha
+
+
+def test_alarms_of_a_process_come_at_the_promised_rate_on_a_new_run():
+    for lag in (0, 2):
+        monitors = [KernelPCAMonitor(lags=lag, random_state=0).fit(three_tanks(s, n=800)[0]) for s in range(3)]
+        rates = [np.mean(monitor.predict(three_tanks(90 + s, n=1000)[0]) < 0) for s, monitor in enumerate(monitors)]
+        assert 0.002 < np.mean(rates) < 0.03
+
+
+# order of the rows
+
+
+def test_the_order_of_exchangeable_rows_does_not_matter():
+    X, fresh = table(150, 0), table(50, 1)
+    one = KernelPCAMonitor(in_time=False, random_state=0).fit(X)
+    other = KernelPCAMonitor(in_time=False, random_state=0).fit(X[np.random.default_rng(5).permutation(150)])
+    np.testing.assert_array_equal(one.score_samples(fresh), other.score_samples(fresh))
+    np.testing.assert_array_equal(one.p_values(fresh), other.p_values(fresh))
+
+
+def test_rows_in_time_are_recognised():
+    assert KernelPCAMonitor(random_state=0).fit(three_tanks(0, n=200)[0]).in_time_
+    shuffled = np.random.default_rng(0).permutation(three_tanks(0, n=200)[0])
+    monitor = KernelPCAMonitor(random_state=0).fit(shuffled)
+    assert not monitor.in_time_
+    assert monitor.serial_share_ <= 0.25
+    assert "exchangeable rows" in monitor.choices_
+    assert "SPE" in monitor.choices_
+    assert monitor.solver_ is monitor.estimator_[-1].solver_
+    given = KernelPCAMonitor(PROCESS, in_time=True, random_state=0).fit(three_tanks(0, n=200)[0])
+    assert given.choices_ == "rows in time (as given): the given estimator"
+    assert given.n_effective_ < 200 == len(given.calibration_)
+
+
+def test_the_effective_number_is_that_of_an_autoregression():
+    rng, r = np.random.default_rng(0), 0.6
+    x = np.zeros(20_000)
+    for t, e in enumerate(rng.normal(size=len(x))):
+        x[t] = r * x[t - 1] + e
+    assert rules.effective(x) == pytest.approx(20_000 * (1 - r) / (1 + r), rel=0.1)
+    assert rules.effective(rng.normal(size=1000)) > 800
+
+
+def test_drift_within_the_training_rows_is_reported():
+    rng = np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="drift: held-out rows become more abnormal"):
+        warn_of_drift(rng.exponential(size=400) * np.linspace(0.5, 3, 400), 200)
+    warn_of_drift(rng.exponential(size=400), 400)
+
+
+# training rows
+
+
+def test_training_rows_count_as_rows_not_seen():
+    """A narrow kernel passes through its rows: only held-out values tell which of them are abnormal."""
+    X = table(300, 0)
+    X[0] += 9
+    monitor = KernelPCAMonitor(random_state=0).fit(X)
+    assert monitor.predict(X)[0] == -1
+    assert np.mean(monitor.predict(X) < 0) == pytest.approx(0.01, abs=0.01)
+    nearly = X + 1e-9  # no training row any more
+    assert np.median(monitor.spe(nearly)) < 0.5 * np.median(monitor.spe(X))
+
+
+def test_keys_of_rows():
+    X = np.random.default_rng(0).integers(0, 3, size=(500, 4)).astype(float)
+    keys, inverse = keys_of(X), np.unique(X, axis=0, return_inverse=True)[1]
+    assert len(np.unique(keys)) == len(np.unique(inverse))
+    np.testing.assert_array_equal(keys_of(-0.0 * X), keys_of(0.0 * X))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_the_share_of_abnormal_training_rows_is_left_out(share):
+    X = table(400, 1)
+    n = round(share * 400)
+    X[:n] += 8 * np.sign(X[:n])
+    monitor = KernelPCAMonitor(contamination=share, random_state=0).fit(X)
+    np.testing.assert_array_equal(np.flatnonzero(monitor.predict(X) < 0), np.arange(n))
+    assert np.mean(monitor.predict(table(2000, 2)) < 0) < 0.03
+    assert np.mean(monitor.predict(X[:n] + 0.1) < 0) > 0.95
+    auto = KernelPCAMonitor(contamination="auto", random_state=0).fit(X)
+    assert auto.contamination_ == pytest.approx(share, abs=0.02)
+
+
+def test_clean_rows_have_no_excess():
+    for seed in range(5):
+        for rows in (table(500, seed), np.random.default_rng(seed).uniform(size=(500, 5))):
+            assert trimming.excess(trimming.sparseness(rows, np.random.default_rng(0))) < 0.01
+
+
+# lags and runs
+
+
+def test_lagged_rows_by_their_definition():
+    X = np.arange(14.0).reshape(7, 2)
+    runs = lags.as_runs(["a"] * 4 + ["b"] * 3, 7)
+    found = lags.lagged(X, 2, runs).reshape(7, 3, 2)
+    for t, start in enumerate([0, 0, 0, 0, 4, 4, 4]):
+        np.testing.assert_array_equal(found[t], [X[max(t - lag, start)] for lag in range(3)])
+    np.testing.assert_array_equal(lags.ages(runs), [0, 1, 2, 3, 0, 1, 2])
+    assert lags.lagged(X, 0, runs) is X
+
+
+def test_a_monitor_with_lags_is_one_of_lagged_rows():
+    X = three_tanks(0, n=300)[0]
+    monitor = KernelPCAMonitor(PROCESS, lags=2, random_state=0).fit(X)
+    L = lags.lagged(X, 2, np.zeros(300, int))
+    outside = KernelPCAMonitor(PROCESS, in_time=True, random_state=0).fit(L[2:])
+    np.testing.assert_allclose(monitor.score_samples(X)[2:], outside.score_samples(L)[2:])
+    by_lag = monitor.contributions(X[:6], by_lags=True)
+    assert by_lag.shape == (6, 3, 8)
+    np.testing.assert_allclose(by_lag.sum(axis=1), monitor.contributions(X[:6]))
+
+
+def test_no_lag_crosses_from_one_run_to_the_next():
+    A, B = three_tanks(0, n=150)[0], three_tanks(1, n=150)[0]
+    groups = np.repeat([7, 3], 150)
+    monitor = KernelPCAMonitor(lags=2, random_state=0).fit(np.vstack([A, B]), groups=groups)
+    both = monitor.score_samples(np.vstack([A, B]), groups=groups)
+    np.testing.assert_array_equal(both, np.append(monitor.score_samples(A), monitor.score_samples(B)))
+    together = monitor.score_samples(np.vstack([A, B]))
+    assert np.any(together != both)
+    np.testing.assert_array_equal(np.flatnonzero(together != both), [150, 151])
+    assert len(monitor.calibration_) == 300 - 4
+
+
+@pytest.mark.parametrize("groups", [[1, 2, 1], [1, 2]])
+def test_runs_that_are_none_are_refused(groups):
+    with pytest.raises(ValueError, match="groups"):
+        lags.as_runs(groups, 3)
+
+
+def test_lags_that_cannot_be_are_refused():
+    X = three_tanks(0, n=20)[0]
+    with pytest.raises(ValueError, match="in_time=False"):
+        KernelPCAMonitor(lags=1, in_time=False).fit(X)
+    with pytest.raises(ValueError, match="rows with all predecessors"):
+        KernelPCAMonitor(lags=19).fit(X)
+    dask = pytest.importorskip("dask.array")
+    monitor = KernelPCAMonitor(PROCESS, lags=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="need the rows before it"):
+        monitor.predict(dask.from_array(X))
+    with pytest.raises(ValueError, match="need rows in memory"):
+        clone(monitor).fit(dask.from_array(X))
+
+
+@pytest.mark.parametrize("rule", [(1, 1), (2, 3), (3, 3), (2, 10)])
+def test_run_rules_by_their_definition(rule):
+    k, m = rule
+    beyond = np.random.default_rng(0).uniform(size=60) < 0.4
+    starts = [25]
+    expected = [sum(beyond[max(t - m + 1, 25 if t >= 25 else 0) : t + 1]) >= k for t in range(60)]
+    np.testing.assert_array_equal(alarms(beyond, rule, starts), expected)
+
+
+def test_run_rules_of_predict():
+    X = three_tanks(1, n=120, fault="sensor", start=60)[0]
+    monitor = KernelPCAMonitor(alpha=0.1, random_state=0).fit(three_tanks(0, n=300)[0])
+    groups = np.repeat([0, 1], 60)
+    expected = alarms(monitor.predict(X, groups=groups) < 0, (2, 4), [60])
+    np.testing.assert_array_equal(monitor.predict(X, groups=groups, run=(2, 4)) < 0, expected)
+    chart = monitor.chart(X, smoothing=1, run=(2, 4), groups=groups)
+    np.testing.assert_array_equal(chart.alarms, expected)
+    assert set(chart.cause[chart.beyond]) <= {"t2", "spe"}
+    assert set(chart.cause[~chart.beyond]) == {""}
+
+
+# files
+
+
+@pytest.mark.parametrize(
+    "monitor",
+    [
+        KernelPCAMonitor(random_state=0),
+        KernelPCAMonitor(contamination=0.05, random_state=0),
+        KernelPCAMonitor(lags=1, random_state=0),
+        KernelPCAMonitor(PROCESS, limits="f-chi2", random_state=0),
+    ],
+    ids=repr,
+)
+def test_monitors_come_back_from_their_files(monitor, tmp_path):
+    X = three_tanks(0, n=100)[0]
+    monitor = clone(monitor).fit(X)
+    mercer.save(monitor, tmp_path / "m")
+    back = mercer.load(tmp_path / "m")
+    for name in ("score_samples", "predict", "p_values", "discoveries", "contributions"):
+        np.testing.assert_array_equal(getattr(back, name)(X), getattr(monitor, name)(X), err_msg=name)
+    assert back.choices_ == monitor.choices_
+    assert back.limits_ == monitor.limits_
