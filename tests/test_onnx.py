@@ -176,6 +176,23 @@ def test_the_search_converts_its_best_classifier():
     assert_same(applied(mercer.to_onnx(model), X)["predict_proba"], model.predict_proba(X), TOLERANCES["float64"])
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("limits", ["holdout", "f-chi2"])
+def test_monitors_give_alarms_and_their_statistics(limits, dtype):
+    normal = mercer.datasets.three_tanks(n=200)[0].astype(dtype)
+    rows = mercer.datasets.three_tanks(1, n=60, fault="sensor", start=30)[0].astype(dtype)
+    estimator = make_pipeline(StandardScaler(), mercer.KernelPCA(3))
+    for monitor in (
+        mercer.KernelPCAMonitor(limits=limits, random_state=0),
+        mercer.KernelPCAMonitor(estimator, limits=limits),
+    ):
+        monitor.fit(normal)
+        outputs = applied(mercer.to_onnx(monitor), rows)
+        assert set(outputs) == {"predict", "score_samples", "t2", "spe"}
+        for method, found in outputs.items():
+            assert_same(found, getattr(monitor, method)(rows), TOLERANCES[dtype])
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid", "cosine"])
 def test_dropin_pads_with_zeros_as_it_does(kernel):
     X = data(40)

@@ -9,7 +9,7 @@ import click
 from .errors import log
 from .options import check_free, force_option, json_option, model_argument, print_json
 
-METHODS = ("transform", "reconstruction_error", "predict", "predict_proba", "score_samples")
+METHODS = ("transform", "reconstruction_error", "predict", "predict_proba", "score_samples", "t2", "spe")
 
 
 @click.command(epilog="\b\nExample:\n  mercer export model.mercer -o model.onnx --dtype float32")

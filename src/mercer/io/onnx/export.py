@@ -33,7 +33,8 @@ def to_onnx(model: Any, methods: str | Sequence[str] | None = None, *, dtype: An
         A fitted estimator of mercer, or a pipeline of scalers that ends with one.
     methods : str or sequence of str, default=None
         The methods to convert, by which the outputs are named: ``"transform"``, ``"reconstruction_error"``,
-        ``"predict"``, ``"predict_proba"``, ``"score_samples"``. By default all of these that the model has.
+        ``"predict"``, ``"predict_proba"``, ``"score_samples"``, and for monitors ``"t2"`` and ``"spe"``. By default
+        all of these that the model has.
     dtype : {"float32", "float64"}, default=None
         The type of the input ``"X"`` and of the outputs. By default that of the rows that the model was fitted on.
     recipe : Recipe, default=None
