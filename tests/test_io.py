@@ -270,7 +270,7 @@ def test_a_function_is_refused_with_the_way_out(model, tmp_path):
 
 @pytest.mark.parametrize("thing", [StandardScaler(), make_pipeline(mercer.KernelPCA()), RBF(), 5, None])
 def test_only_estimators_of_the_package_are_saved(thing, tmp_path):
-    with pytest.raises(Unstorable, match="no estimator of mercer"):
+    with pytest.raises(Unstorable, match="not an estimator of mercer"):
         mercer.save(thing, tmp_path / "m")
 
 
@@ -558,8 +558,8 @@ def hostile(sound, mark):
         "an odd format": (with_manifest(sound, setting("format", to="1")), "manifest"),
         "a plain zip": (sealed([("a.txt", b"x")]), "a.txt"),
         "no zip": (b"PK\3\4" + bytes(200), "cut short"),
-        "text": (b"hello", "no model file"),
-        "nothing": (b"", "no model file"),
+        "text": (b"hello", "not a model file"),
+        "nothing": (b"", "not a model file"),
     }
 
 

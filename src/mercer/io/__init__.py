@@ -1,13 +1,14 @@
-"""Model files: data, no code. ``save`` writes an estimator into one file, ``load`` reads it back.
+"""Model files, which contain data and no code: ``save`` writes an estimator to a file, ``load`` reads it.
 
-The file is a zip of a JSON manifest and ``.npy`` arrays. Only classes of a closed list are made from it
-(``CLASSES``), so that a file from a stranger can be opened; damage to any byte is found.
+A file is a zip archive of a JSON manifest and ``.npy`` arrays. Only classes of a closed list (``CLASSES``) are created
+from it, so that files from untrusted sources can be loaded. Damage to any byte is detected.
 """
 
 import hashlib
 import platform
 import warnings
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,13 @@ from .classes import CLASSES, TRUSTED_TYPES
 from .decode import Malformed, decode
 from .encode import Unstorable, encode
 
-FORMAT = 1  # of the file; readers know all versions up to this one
+FORMAT = 1  # version of the file format; all versions up to this one can be read
 KIND = "mercer model"
 
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a model file holds: the estimator, how tables become its rows (or None), and who wrote it with what."""
+    """The contents of a model file: the estimator, the recipe for tables (or None), versions, format and size."""
 
     model: Any
     recipe: Any
@@ -38,22 +39,22 @@ class ModelFile:
     size: int
 
 
-def save(model, path, *, recipe=None):
-    """Write an estimator into a file, which appears whole or not at all.
+def save(model: Any, path: str | PathLike[str], *, recipe: Any = None) -> None:
+    """Write an estimator to a file, completely or not at all.
 
     Parameters
     ----------
     model : estimator
-        Any estimator of mercer, fitted or not.
+        An estimator of mercer, fitted or not.
     path : str or path-like
-        Where to; a file that is there is replaced once the new one is complete.
+        The file to write; an existing file is replaced when the new one is complete.
     recipe : Recipe, default=None
-        How a table becomes the rows that the model takes, as the command line stores it.
+        How tables are converted to rows for the model, as stored by the command line.
 
     Raises
     ------
     TypeError
-        If a part of the model is no data, such as a function given as kernel.
+        If a part of the model is not data, such as a function as kernel.
 
     Examples
     --------
@@ -65,15 +66,15 @@ def save(model, path, *, recipe=None):
     >>> bool(np.all(mercer.load(path).transform(X) == model.transform(X)))
     True
     """
-    if not _is_ours(model):
+    if not _is_mercer_estimator(model):
         raise Unstorable(
-            f"{type(model).__name__} is no estimator of mercer, and a model file holds one of those. "
-            "skops or joblib keep whole pipelines."
+            f"{type(model).__name__} is not an estimator of mercer, so it cannot be saved in a model file. "
+            "Use skops or joblib to save whole pipelines."
         )
-    names: dict[str, str] = {}  # digest → name: an array that occurs twice is stored once
+    names: dict[str, str] = {}  # digest → name: equal arrays are stored once
     parts: dict[str, Any] = {}
 
-    def store(array):
+    def store(array: np.ndarray) -> str:
         header, body = npy.dump(array)
         digest = hashlib.sha256(header)
         digest.update(body)
@@ -81,25 +82,19 @@ def save(model, path, *, recipe=None):
         parts[name] = [header, body]
         return name
 
-    versions = {
-        "mercer": __version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "python": platform.python_version(),
-    }
+    libraries = {"mercer": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     manifest = {
         "kind": KIND,
         "format": FORMAT,
-        "versions": versions,
+        "versions": libraries | {"scikit-learn": sklearn.__version__, "python": platform.python_version()},
         "model": encode(model, store, type(model).__name__),
         "recipe": encode(recipe, store, "recipe"),
     }
     write(path, manifest | {"arrays": {name: digest for digest, name in names.items()}}, parts)
 
 
-def load(path):
-    """Return the estimator that ``save`` or ``mercer fit`` wrote.
+def load(path: str | PathLike[str]) -> Any:
+    """Load an estimator that ``save`` or ``mercer fit`` wrote.
 
     Parameters
     ----------
@@ -109,19 +104,19 @@ def load(path):
     Returns
     -------
     model : estimator
-        Equal to the one that was saved, to the last bit.
+        Identical to the one that was saved, to the last bit.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, is not a model file, or was written by a newer mercer. No code of a file is ever run,
-        and nothing larger than the file is allocated.
+        If the file is damaged, is not a model file, or was written by a newer version of mercer. No code from a file is
+        ever run, and nothing larger than the file is allocated.
 
     Warns
     -----
     UserWarning
-        If the file also holds a recipe for tables: the model then takes rows that the recipe has made. Use
-        :func:`mercer.io.read` to have both.
+        If the file also contains a recipe for tables: the model then expects rows prepared by the recipe. Use
+        :func:`mercer.io.read` to load both.
 
     Examples
     --------
@@ -135,15 +130,15 @@ def load(path):
     file = read(path)
     if file.recipe is not None:
         warnings.warn(
-            f"{path} also holds how a table becomes the rows of this model (columns, scales). Use "
-            "file = mercer.io.read(path), and give file.model the rows file.recipe.rows(table).",
+            f"{path} also contains the recipe that prepares tables for this model (columns, scales). Use "
+            "file = mercer.io.read(path), and pass file.recipe.rows(table) to file.model.",
             stacklevel=2,
         )
     return file.model
 
 
-def read(path):
-    """Return all that a model file holds, as a ``ModelFile``; errors as of ``load``.
+def read(path: str | PathLike[str]) -> ModelFile:
+    """Read everything in a model file; errors are those of ``load``.
 
     Parameters
     ----------
@@ -153,7 +148,7 @@ def read(path):
     Returns
     -------
     file : ModelFile
-        The model, its recipe, and who wrote it.
+        The model, its recipe, and the versions that wrote it.
 
     Examples
     --------
@@ -169,25 +164,25 @@ def read(path):
     manifest = archive.manifest
     format_, versions = manifest.get("format"), manifest.get("versions")
     if manifest.get("kind") != KIND or type(format_) is not int or format_ < 1 or not isinstance(versions, dict):
-        raise archive.wrong("its manifest is not that of a model")
+        raise archive.error("its manifest is not that of a model")
     if format_ > FORMAT:
-        raise archive.wrong(
-            f"it has format {format_}, written by mercer {versions.get('mercer')}, and this is mercer {__version__}, "
-            f"which reads formats up to {FORMAT}: pip install -U mercer"
+        writer = f"written by mercer {versions.get('mercer')}"
+        raise archive.error(f"it has format {format_}, {writer}, and at most {FORMAT} is known: pip install -U mercer")
+            f"it has format {format_}, {writer}, and at most {FORMAT} is supported: pip install -U mercer"
         )
     try:
         model, recipe = (decode(manifest[part], archive.arrays) for part in ("model", "recipe"))
     except KeyError as missing:
-        raise archive.wrong(f"its manifest has no {missing}") from None
+        raise archive.error(f"its manifest has no {missing}") from None
     except (Malformed, RecursionError) as error:
-        raise archive.wrong(f"its manifest cannot be followed: {error}") from None
-    if not _is_ours(model) or not (recipe is None or hasattr(recipe, "rows")):
-        raise archive.wrong("it holds no model")
+        raise archive.error(f"its manifest cannot be decoded: {error}") from None
+    if not _is_mercer_estimator(model) or not (recipe is None or hasattr(recipe, "rows")):
+        raise archive.error("it contains no model")
     return ModelFile(model, recipe, {str(key): str(value) for key, value in versions.items()}, format_, archive.size)
 
 
-def _is_ours(model):
-    """Return True for an estimator that is registered; scikit-learn's own classes occur inside of one only."""
+def _is_mercer_estimator(model: Any) -> bool:
+    """Return True for a registered estimator; scikit-learn's own classes are allowed only inside of one."""
     registered = file_name(type(model)) is not None and not type(model).__module__.startswith("sklearn.")
     return registered and isinstance(model, BaseEstimator) and hasattr(model, "fit")
 

@@ -1,7 +1,7 @@
-"""The model file: a zip of one manifest and plain arrays, whose last bytes are the digest of all others.
+"""The archive of a model file: a zip of one manifest and plain arrays; its last bytes are a digest of all others.
 
-Members are stored as they are, without compression, so that no member is larger than the file. Nothing is believed:
-sizes are checked before anything is read, names and classes come from closed lists.
+Members are not compressed, so that no member is larger than the file. Nothing in a file is trusted: sizes are checked
+before anything is read, and only known member names are accepted.
 """
 
 import hashlib
@@ -10,6 +10,9 @@ import os
 import re
 import struct
 import zipfile
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -18,34 +21,35 @@ from .._core.atomic import replacing
 
 MANIFEST = "manifest.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,6}\.npy")
-SEAL = b"mercer model sha256 "  # the zip's comment, in front of the digest
+SEAL = b"mercer model sha256 "  # the comment of the zip, before the digest
 DIGEST = 64  # hexadecimal digits
-END = 22  # bytes of the record that ends a zip, without its comment
-LOCATOR = 20  # bytes of the record in front of it that zips of more than 4 GB have
-MOST_MANIFEST = 2**24  # bytes: room for the names of 100 000 columns
-MOST_VALUES = 2**20  # in the manifest: commas and brackets
-MOST_DIRECTORY = 2**22  # bytes of the zip's directory: some 60 000 arrays
+END = 22  # bytes of the last record of a zip, without its comment
+LOCATOR = 20  # bytes of the record before it in zips of more than 4 GB
+HEADER = 30  # bytes of the fixed part of a member's header
+MOST_MANIFEST = 2**24  # bytes: enough for the names of 100 000 columns
+MOST_VALUES = 2**20  # in the manifest, counted by commas and brackets
+MOST_DIRECTORY = 2**22  # bytes of the directory of the zip: about 60 000 arrays
 CHUNK = 2**20
-# what zipfile raises on records that make no sense
+# what zipfile raises for invalid records
 ZIP_ERRORS = (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be read: damaged, hostile, too new, or something else altogether."""
+    """A model file that cannot be read: damaged, malicious, too new, or not a model file."""
 
 
-def write(path, manifest, arrays):
-    """Write the manifest and the arrays (name → ``.npy`` parts) in place of what is at ``path``, or nothing."""
+def write(path: str | PathLike[str], manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write the manifest and the arrays (name → ``.npy`` parts) to a file, completely or not at all."""
     text = json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     if len(text) > MOST_MANIFEST or _values(text) > MOST_VALUES:
-        raise ModelFileError(f"{path}: the model has more names and settings than a model file holds.")
+        raise ModelFileError(f"{path}: the model has more names and settings than a model file can store.")
     with replacing(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             _add(archive, MANIFEST, [text])
             for name, parts in arrays.items():
                 _add(archive, name, parts)
             archive.comment = SEAL + b"0" * DIGEST
-        if file.seekable():  # else a pipe, which cannot be read back
+        if file.seekable():  # not a pipe
             file.seek(-DIGEST, os.SEEK_END)
             end = file.tell()
             digest = _digest(file, end)
@@ -53,8 +57,8 @@ def write(path, manifest, arrays):
             file.write(digest)
 
 
-def _add(archive, name, parts):
-    info = zipfile.ZipInfo(name)  # without a date: equal models make equal files
+def _add(archive: zipfile.ZipFile, name: str, parts: Any) -> None:
+    info = zipfile.ZipInfo(name)  # without a date, so that equal models have equal files
     info.create_system, info.external_attr = 3, 0o644 << 16  # Unix, readable by all
     with archive.open(info, "w", force_zip64=sum(map(len, parts)) > zipfile.ZIP64_LIMIT) as member:
         for part in parts:
@@ -62,9 +66,9 @@ def _add(archive, name, parts):
 
 
 class Archive:
-    """A model file, open for reading, whose every byte is as it was written."""
+    """The manifest and the arrays of a model file whose digest is correct."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | PathLike[str]):
         self.path = path
         with open(path, "rb") as file:
             self.size = os.fstat(file.fileno()).st_size
@@ -77,88 +81,87 @@ class Archive:
             except ModelFileError:
                 raise
             except ZIP_ERRORS as error:
-                raise self.wrong(f"it is no sound zip file ({error})") from None
+                raise self.error(f"it is not a valid zip file ({error})") from None
 
-    def wrong(self, what):
-        """The one error for all that can be wrong with a file."""
-        return ModelFileError(f"{self.path}: {what}.")
+    def error(self, problem: str) -> ModelFileError:
+        """Return the error for any problem of the file."""
+        return ModelFileError(f"{self.path}: {problem}.")
 
-    def _check_seal(self, file):
-        """Refuse a file that is not what was written, and say where it differs."""
+    def _check_seal(self, file: BinaryIO) -> None:
+        """Raise an error that names the damaged member if the digest of the file is wrong."""
         start = file.read(4)
         if start[:2] != b"PK":
-            hint = " (it looks like a pickle, which is never opened)" if start[:1] == b"\x80" else ""
-            raise self.wrong(f"it is no model file{hint}")
+            hint = " (it looks like a pickle, which is never loaded)" if start[:1] == b"\x80" else ""
+            raise self.error(f"it is not a model file{hint}")
         if self.size < LOCATOR + END + len(SEAL) + DIGEST:
-            raise self.wrong(f"it is cut short, in the member {MANIFEST!r}")
+            raise self.error(f"it is cut short, in the member {MANIFEST!r}")
         file.seek(-LOCATOR - END - len(SEAL) - DIGEST, os.SEEK_END)
         locator, end, seal, digest = (file.read(length) for length in (LOCATOR, END, len(SEAL), DIGEST))
         if seal != SEAL:
-            raise self.wrong(f"it is cut short or no model file: it has no digest at its end, and {_last(file)}")
+            raise self.error(f"it is cut short or not a model file: it has no digest, and {_describe_end(file)}")
         if digest != _digest(file, self.size - DIGEST):
-            raise self.wrong(f"it is damaged, {_culprit(file)}")
+            raise self.error(f"it is damaged, {_find_damage(file)}")
         (directory,) = struct.unpack("<I", end[12:16])
         claims_more = locator[:4] == b"PK\6\7" and self.size <= zipfile.ZIP64_LIMIT
         if end[:4] != b"PK\5\6" or directory > MOST_DIRECTORY or claims_more:
-            raise self.wrong("the directory of its members is too large or damaged")
+            raise self.error("the directory of its members is too large or damaged")
 
-    def _check_members(self, archive):
-        """Refuse members that are not ours, twice there, compressed, encrypted, or larger than the file."""
+    def _check_members(self, archive: zipfile.ZipFile) -> None:
+        """Raise an error for members that are unknown, duplicate, compressed, encrypted, or larger than the file."""
         members, seen = archive.infolist(), set()
         for member in members:
             name = member.filename
             if name != MANIFEST and not ARRAY.fullmatch(name):
-                raise self.wrong(f"the member {name!r} is none that a model file has")
+                raise self.error(f"the member {name!r} does not belong in a model file")
             if name in seen:
-                raise self.wrong(f"the member {name!r} is there twice")
+                raise self.error(f"the member {name!r} occurs twice")
             seen.add(name)
             if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-                raise self.wrong(f"the member {name!r} is compressed or encrypted, which no model file is")
+                raise self.error(f"the member {name!r} is compressed or encrypted, which is not allowed")
             if member.file_size != member.compress_size or member.file_size > self.size:
-                raise self.wrong(f"the member {name!r} declares a size that it has not")
+                raise self.error(f"the member {name!r} declares a wrong size")
         if sum(member.file_size for member in members) > self.size:
-            raise self.wrong("its members together declare more than the file has")
+            raise self.error("its members declare more bytes than the file has")
 
-    def _manifest(self, archive):
+    def _manifest(self, archive: zipfile.ZipFile) -> dict[str, Any]:
         if MANIFEST not in archive.namelist():
-            raise self.wrong(f"it has no member {MANIFEST!r}")
+            raise self.error(f"it has no member {MANIFEST!r}")
         if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
-            raise self.wrong(f"the member {MANIFEST!r} is larger than {MOST_MANIFEST // 2**20} MB")
+            raise self.error(f"the member {MANIFEST!r} is larger than {MOST_MANIFEST // 2**20} MB")
         text = archive.read(MANIFEST)
         if _values(text) > MOST_VALUES:
-            raise self.wrong(f"the member {MANIFEST!r} has more than {MOST_VALUES} values")
+            raise self.error(f"the member {MANIFEST!r} has more than {MOST_VALUES} values")
         try:
             manifest = json.loads(text)
             digests = manifest["arrays"]
             if not all(isinstance(digest, str) for digest in digests.values()):
                 raise TypeError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise self.wrong(f"the member {MANIFEST!r} is no manifest of a model") from None
+            raise self.error(f"the member {MANIFEST!r} is not the manifest of a model") from None
         missing = {MANIFEST, *digests} ^ set(archive.namelist())
         if missing:
-            raise self.wrong(f"the manifest and the members differ in {min(missing)!r}")
+            raise self.error(f"the manifest and the members differ in {min(missing)!r}")
         return manifest
 
-    def _array(self, archive, name):
+    def _array(self, archive: zipfile.ZipFile, name: str) -> np.ndarray:
         data = np.empty(archive.getinfo(name).file_size, np.uint8)
         with archive.open(name) as member:
             for start in range(0, len(data), CHUNK):
-                part = np.frombuffer(member.read(CHUNK), np.uint8)
-                data[start : start + CHUNK] = part
+                data[start : start + CHUNK] = np.frombuffer(member.read(CHUNK), np.uint8)
         if hashlib.sha256(data.data).hexdigest() != self.manifest["arrays"][name]:
-            raise self.wrong(f"the member {name!r} is not what its sha256 says")
+            raise self.error(f"the member {name!r} does not match its sha256")
         try:
             return npy.parse(data)
         except ValueError as error:
-            raise self.wrong(f"the member {name!r}: {error}") from None
+            raise self.error(f"the member {name!r}: {error}") from None
 
 
-def _values(text):
+def _values(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def _digest(file, end):
-    """SHA-256 of the first ``end`` bytes, in hexadecimal digits."""
+def _digest(file: BinaryIO, end: int) -> bytes:
+    """Return the SHA-256 of the first ``end`` bytes, in hexadecimal digits."""
     file.seek(0)
     digest = hashlib.sha256()
     for start in range(0, end, CHUNK):
@@ -166,34 +169,33 @@ def _digest(file, end):
     return digest.hexdigest().encode()
 
 
-def _walk(file):
-    """Name, start and end of each member that the headers between them tell of, in the order of the file."""
+def _members(file: BinaryIO) -> Iterator[tuple[str, int, int]]:
+    """Yield name, start and end of each member, according to their headers."""
     size, start = os.fstat(file.fileno()).st_size, 0
-    while True:
+    while start <= size:
         file.seek(start)
-        header = file.read(30)  # the fixed part of a local header
-        if len(header) < 30 or header[:4] != b"PK\3\4":
+        header = file.read(HEADER)
+        if len(header) < HEADER or header[:4] != b"PK\3\4":
             return
-        length, name, extra = struct.unpack("<IHH", header[22:30])
+        length, name, extra = struct.unpack("<IHH", header[22:])
         text = file.read(name).decode(errors="replace")
-        yield text, start + 30 + name + extra, start + 30 + name + extra + length
-        start += 30 + name + extra + length
-        if start > size:
-            return
+        start += HEADER + name + extra
+        yield text, start, start + length
+        start += length
 
 
-def _last(file):
-    """Where a file that was cut short ends."""
+def _describe_end(file: BinaryIO) -> str:
+    """Say in which member a file that was cut short ends."""
     size, name = os.fstat(file.fileno()).st_size, MANIFEST
-    for name, _, end in _walk(file):
+    for name, _, end in _members(file):
         if end > size:
             return f"it ends in the member {name!r}"
     return f"it ends after the member {name!r}"
 
 
-def _culprit(file):
-    """The first member that is not as its digest says, or the zip's own records."""
-    members = list(_walk(file))
+def _find_damage(file: BinaryIO) -> str:
+    """Say which member does not match its digest."""
+    members = list(_members(file))
     try:
         name, start, end = members[0]
         file.seek(start)
@@ -204,4 +206,4 @@ def _culprit(file):
         file.seek(start)
         if hashlib.sha256(file.read(end - start)).hexdigest() != digests.get(name):
             return f"in the member {name!r}"
-    return f"in the member {MANIFEST!r} or in the zip's own records"
+    return f"in the member {MANIFEST!r} or in the records of the zip"

@@ -1,11 +1,12 @@
-"""Models as plain values: JSON for what is small, arrays apart, and no code.
+"""Encoding of models as JSON values and arrays, without code.
 
-None, booleans, numbers, strings and lists stand for themselves. Anything else is an object with one key that says what
-it is: ``{"array": name}``, ``{"tuple": […]}``, ``{"made": class, …}`` and so on.
+None, booleans, numbers, strings and lists represent themselves. Anything else is an object whose first key is its type:
+``{"array": name}``, ``{"tuple": […]}``, ``{"made": class, …}`` and so on.
 """
 
 import inspect
 import math
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -18,25 +19,23 @@ from .._core.registry import file_name
 from .._core.sklearn import CALLBACK_ATTRIBUTES
 from .classes import ONLY
 
-DEEPEST = 40  # levels of values inside values: more than any model has, fewer than Python's stack
-TRANSIENT = (
-    *CALLBACK_ATTRIBUTES,
-    "_metadata_request",
-    "_sklearn_version",
-)  # of scikit-learn's machinery, not the model
-WAY_OUT = "Or keep this model by skops, joblib or pickle, and open such files only where you trust their source."
+DEEPEST = 40  # levels of nesting: more than any model has, fewer than Python's stack allows
+TRANSIENT = (*CALLBACK_ATTRIBUTES, "_metadata_request", "_sklearn_version")  # of scikit-learn, not of the model
+ALTERNATIVE = "Or save this model with skops, joblib or pickle, and load such files only from sources that you trust."
+
+Store = Callable[[np.ndarray], str]
 
 
 class Unstorable(TypeError):
-    """A part of a model that is no data."""
+    """A part of a model that is not data and cannot be saved."""
 
 
-def encode(value, store, where, depth=0):
-    """Return a value as JSON can hold it; ``store(array)`` keeps an array and returns its name."""
+def encode(value: Any, store: Store, where: str, depth: int = 0) -> Any:
+    """Return a value that JSON can represent; ``store(array)`` saves an array and returns its name."""
     if depth > DEEPEST:
         raise Unstorable(f"{where} is nested more than {DEEPEST} levels deep, or contains itself.")
 
-    def inner(part, name):
+    def inner(part: Any, name: str) -> Any:
         return encode(part, store, f"{where}{name}", depth + 1)
 
     if value is None or isinstance(value, bool | str) or type(value) is int:
@@ -64,25 +63,25 @@ def encode(value, store, where, depth=0):
     return _made(value, inner, where)
 
 
-def _stored(array, store, where):
+def _stored(array: np.ndarray, store: Store, where: str) -> str:
     try:
         return store(array)
     except ValueError as error:
         raise Unstorable(f"{where} cannot be stored: {error}.") from None
 
 
-def _sparse(matrix, inner):
-    """A sparse matrix or array, by rows unless it is by columns."""
+def _sparse(matrix: Any, inner: Callable) -> dict[str, Any]:
+    """Encode a sparse matrix or array, in CSR unless it is in CSC format."""
     matrix = matrix if matrix.format in {"csr", "csc"} else matrix.tocsr()
     parts = {part: inner(getattr(matrix, part), f".{part}") for part in ("data", "indices", "indptr")}
     return {"sparse": type(matrix).__name__, "shape": list(map(int, matrix.shape)), **parts}
 
 
-def _made(value, inner, where):
-    """An instance of a class on the list: what its constructor takes, and the rest of its state."""
+def _made(value: Any, inner: Callable, where: str) -> dict[str, Any]:
+    """Encode an instance of a known class by its constructor parameters and the rest of its state."""
     name = file_name(type(value))
     if name is None:
-        raise Unstorable(f"{where} is {_described(value)} {WAY_OUT}")
+        raise Unstorable(f"{where} is {_describe(value)} {ALTERNATIVE}")
     settled = _parameters(value)
     params = {key: part for key, part in settled.items() if key in ONLY.get(name, settled)}
     state = {key: part for key, part in _state(value).items() if key not in settled and is_data(type(value), key)}
@@ -93,7 +92,7 @@ def _made(value, inner, where):
     }
 
 
-def _parameters(value: Any):
+def _parameters(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseEstimator | GaussianProcessKernel):
         return value.get_params(deep=False)
     if is_dataclass(value):
@@ -101,23 +100,23 @@ def _parameters(value: Any):
     return value._asdict() if hasattr(value, "_asdict") else {}
 
 
-def _state(value):
-    """What an object holds, without what it makes again when it is needed."""
+def _state(value: Any) -> dict[str, Any]:
+    """Return the state of an object without transient attributes."""
     state = value.__getstate__() or {}
     return {key: part for key, part in state.items() if not key.startswith(TRANSIENT)}
 
 
-def is_data(cls, key):
-    """Whether an attribute is data: no method, property or cached value of the class, which it would hide."""
+def is_data(cls: type, key: str) -> bool:
+    """Return True if an attribute does not hide a method, property or cached value of the class."""
     found = inspect.getattr_static(cls, key, None)
     return key.isidentifier() and not key.startswith("__") and not hasattr(found, "__get__")
 
 
-def _described(value):
+def _describe(value: Any) -> str:
     if callable(value) and not isinstance(value, BaseEstimator) and not is_dataclass(value):
         return (
-            f"the function {getattr(value, '__name__', value)!r}, and a model file holds data and no code. "
-            "Use a kernel of mercer.kernels, which can be added and multiplied."
+            f"the function {getattr(value, '__name__', value)!r}, and a model file contains data and no code. "
+            "Use the kernels of mercer.kernels, which can be added and multiplied."
         )
     name = f"{type(value).__module__}.{type(value).__qualname__}"
-    return f"of the class {name}, which a model file does not hold (mercer.io.CLASSES)."
+    return f"of the class {name}, which model files do not support (mercer.io.CLASSES)."
