@@ -512,7 +512,8 @@ def test_a_full_disk_is_one_line(folder):
 
 def test_a_full_disk_leaves_the_old_model(folder, tmp_path):
     (tmp_path / "m").write_text("old")
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from mercer.app.cli import main; main()"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
+    limit += "; from mercer.app.cli import main; main()"
     command = ["fit", str(folder / "iris.csv"), "-o", str(tmp_path / "m"), "--force", "--exclude", "id,species"]
     told = subprocess.run([sys.executable, "-c", limit, *command], capture_output=True, text=True, check=False)
     assert told.returncode == 2

@@ -168,8 +168,6 @@ def read(path: str | PathLike[str]) -> ModelFile:
     if format_ > FORMAT:
         writer = f"written by mercer {versions.get('mercer')}"
         raise archive.error(f"it has format {format_}, {writer}, and at most {FORMAT} is known: pip install -U mercer")
-            f"it has format {format_}, {writer}, and at most {FORMAT} is supported: pip install -U mercer"
-        )
     try:
         model, recipe = (decode(manifest[part], archive.arrays) for part in ("model", "recipe"))
     except KeyError as missing:
