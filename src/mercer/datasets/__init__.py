@@ -1,8 +1,8 @@
-"""Data to try things on: toys drawn from a seed, and the real sets of the papers, which are never part of the package.
+"""Toy data sets drawn from a seed, and the real data sets of the papers, which are not part of the package.
 
-Real sets are ``.npz`` files of the folder that the environment variable ``MERCER_DATA`` names. USPS, MNIST, Pima and
-the IDA benchmarks are fetched from their public sources where they are not there, checked against their sha256, and
-kept in that folder, or in ``~/.cache/mercer``.
+Real data sets are ``.npz`` files in the folder given by the environment variable ``MERCER_DATA``. USPS, MNIST, Pima and
+the IDA benchmarks are downloaded from their public sources if they are missing, checked against their sha256, and
+stored in that folder or in ``~/.cache/mercer``.
 """
 
 import os
@@ -15,18 +15,18 @@ from scipy.signal import lfilter
 FOLDER = "MERCER_DATA"
 
 
-def load(name):
-    """Return the arrays of a real data set, as a dictionary.
+def load(name: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a real data set.
 
     Parameters
     ----------
     name : str
-        Such as ``"usps"``, ``"mnist"``, ``"pima"``, ``"covtype"``, ``"ida_banana"`` or ``"ad_shuttle"``.
+        For example ``"usps"``, ``"mnist"``, ``"pima"``, ``"covtype"``, ``"ida_banana"`` or ``"ad_shuttle"``.
 
     Returns
     -------
     arrays : dict of str to ndarray
-        What the file holds: ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
+        The arrays of the file: ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
 
     Examples
     --------
@@ -34,25 +34,26 @@ def load(name):
     >>> datasets.load("usps")["X_train"].shape  # doctest: +SKIP
     (7291, 256)
     """
-    with np.load(_found(name), allow_pickle=False) as arrays:
+    with np.load(_find_or_fetch(name), allow_pickle=False) as arrays:
         return {key: arrays[key] for key in arrays.files}
 
 
-def _found(name):
-    """The file of a real data set, fetched where it is not there yet."""
+def _find_or_fetch(name: str) -> Path:
+    """Return the file of a real data set, downloaded if it is missing."""
     try:
         return find(name)
     except FileNotFoundError as missing:
         from .fetching import fetch
 
+        writable = (folder for folder in _folders() if not folder.exists() or os.access(folder, os.W_OK))
         try:
-            return fetch(name, next(folder for folder in _folders() if _writable(folder)))
+            return fetch(name, next(writable))
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{missing} {error}") from None
 
 
-def find(name):
-    """The file of a real data set that is here; an error says how to get it where there is none.
+def find(name: str) -> Path:
+    """Return the file of a real data set on this machine; if there is none, the error says how to get it.
 
     Parameters
     ----------
@@ -80,26 +81,22 @@ def find(name):
     raise FileNotFoundError(f"There is no data set {name!r}: {where}. Set {FOLDER} to a folder that holds {name}.npz.")
 
 
-def _folders():
-    """Where data sets are looked for; the first one that can be written to is where they are kept."""
+def _folders() -> list[Path]:
+    """Return the folders that are searched for data sets; downloads go to the first writable one."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mercer"
     given = os.environ.get(FOLDER)
     return [Path(given), cache] if given else [cache]
 
 
-def _writable(folder):
-    return not folder.exists() or os.access(folder, os.W_OK)
-
-
-def three_clusters(random_state=0, *, n=30, spread=0.1):
-    """Rows in three round clusters in the plane, n each, after Tipping's and Bishop's figures: (3n, 2).
+def three_clusters(random_state: int = 0, *, n: int = 30, spread: float = 0.1) -> np.ndarray:
+    """Draw three round clusters in the plane, similar to the figures of Tipping and Bishop.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed.
     n : int, default=30
-        Rows of each cluster.
+        Number of rows of each cluster.
     spread : float, default=0.1
         Standard deviation of a cluster.
 
@@ -118,26 +115,26 @@ def three_clusters(random_state=0, *, n=30, spread=0.1):
     return np.concatenate([centre + spread * rng.normal(size=(n, 2)) for centre in ((-0.5, -0.2), (0, 0.6), (0.5, 0))])
 
 
-def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
-    """Two half circles that open towards each other, each with an end inside the other, after Zhou's figure 2.
+def two_cs(
+    random_state: int = 0, *, n: int = 200, radius: float = 6.0, noise: float = 0.6
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw two interlocking half circles, similar to Zhou's figure 2.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed.
     n : int, default=200
-        Rows.
+        Number of rows.
     radius : float, default=6.0
-        Of the half circles.
+        Radius of the half circles.
     noise : float, default=0.6
-        Standard deviation of the distance from them.
+        Standard deviation of the radial noise.
 
     Returns
     -------
-    X : ndarray of shape (n, 2)
-        The rows.
-    y : ndarray of shape (n,)
-        0 for the left half circle around (0, 0), 1 for the right one around (0, −radius).
+    X, y : ndarray of shape (n, 2), ndarray of shape (n,)
+        The rows, and 0 for the left half circle around (0, 0) or 1 for the right one around (0, −radius).
 
     Examples
     --------
@@ -154,39 +151,46 @@ def two_cs(random_state=0, *, n=200, radius=6.0, noise=0.6):
 
 
 TANK_SENSORS = ("level 1", "level 2", "level 3", "inflow 1", "inflow 2", "flow 1-3", "flow 3-2", "outflow")
-TANK_NOISE = np.array([2e-3, 2e-3, 2e-3, 5e-7, 5e-7, 5e-7, 5e-7, 5e-7])  # of the sensors, in m and m³/s
-TANK_FAULTS = {None: 0.0, "step": 4e-5, "drift": 0.5, "sensor": 5.0}  # with their usual sizes
+TANK_NOISE = np.array([2e-3, 2e-3, 2e-3, 5e-7, 5e-7, 5e-7, 5e-7, 5e-7])  # standard deviations, in m and m³/s
+TANK_FAULTS = {None: 0.0, "step": 4e-5, "drift": 0.5, "sensor": 5.0}  # with their default sizes
 
 
-def three_tanks(random_state=0, *, n=2000, fault=None, start=None, size=None, sensor=0):
-    """Rows of a simulated process: three tanks in a row, two pumps, level control, eight noisy sensors.
+def three_tanks(
+    random_state: int = 0,
+    *,
+    n: int = 2000,
+    fault: str | None = None,
+    start: int | None = None,
+    size: float | None = None,
+    sensor: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Simulate a process: three tanks in a row, two pumps, level control, eight noisy sensors.
 
-    Flows follow Torricelli's law, q = a·sign(Δh)·√(2g|Δh|), which makes the process nonlinear. Controllers of the
-    levels 1 and 2 follow set points that wander, so that the process is never at rest.
+    Flows follow Torricelli's law, q = a·sign(Δh)·√(2g|Δh|), which makes the process nonlinear. The controllers of
+    levels 1 and 2 follow autoregressive set points, so that the process is never at rest.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed of set points and noise.
     n : int, default=2000
-        Rows, ten seconds apart.
+        Number of rows, ten seconds apart.
     fault : {None, "step", "drift", "sensor"}, default=None
-        ``"step"``: tank 1 leaks from one moment on; ``"drift"``: the pipe between the tanks 1 and 3 clogs slowly;
-        ``"sensor"``: one sensor reads wrongly by a constant.
+        ``"step"``: tank 1 starts to leak; ``"drift"``: the pipe between tanks 1 and 3 clogs slowly; ``"sensor"``: one
+        sensor has a constant error.
     start : int, default=None
-        The row at which the fault begins; None for the middle.
+        The row at which the fault begins; by default, the middle.
     size : float, default=None
         The leak in m³/s; the share of the pipe that is clogged at the end; the error of the sensor in standard
-        deviations of its readings. None for 4·10⁻⁵, 0.5 and 5.
+        deviations of its readings. By default 4·10⁻⁵, 0.5 and 5.
     sensor : int, default=0
-        Which sensor fails.
+        Index of the sensor that fails.
 
     Returns
     -------
-    X : ndarray of shape (n, 8)
-        Three levels, two inflows, two flows between tanks and the outflow, as ``TANK_SENSORS`` names them.
-    y : ndarray of shape (n,)
-        1 while the fault is present, else 0.
+    X, y : ndarray of shape (n, 8), ndarray of shape (n,)
+        Three levels, two inflows, two flows between tanks and the outflow, named by ``TANK_SENSORS``; and 1 while the
+        fault is present, else 0.
 
     Examples
     --------
@@ -202,7 +206,7 @@ def three_tanks(random_state=0, *, n=2000, fault=None, start=None, size=None, se
     y = (np.arange(n) >= start) & (fault is not None)
     grown = np.clip((np.arange(n) - start) / max(1, n - start), 0, 1)
     X = _tanks(
-        _wandering(n, rng),
+        _set_points(n, rng),
         leak=np.where(y, size, 0.0) if fault == "step" else np.zeros(n),
         clogged=size * grown if fault == "drift" else np.zeros(n),
     )
@@ -212,21 +216,28 @@ def three_tanks(random_state=0, *, n=2000, fault=None, start=None, size=None, se
     return X, y.astype(int)
 
 
-def _wandering(n, rng, memory=0.9):
-    """Set points of the levels 1 and 2, in metres: autoregressions about 0.45 and 0.20."""
+def _set_points(n: int, rng: np.random.Generator, memory: float = 0.9) -> np.ndarray:
+    """Draw set points of levels 1 and 2 in metres: autoregressions around 0.45 and 0.20."""
     steps = rng.standard_normal((n, 2)) * np.sqrt(1 - memory**2)
     return [0.45, 0.20] + [0.05, 0.03] * lfilter([1], [1, -memory], steps, axis=0)
 
 
-def _torricelli(opening, drop):
-    """The flow through a pipe of 50 mm², open by a share, between levels that differ by ``drop``, in m³/s."""
+def _torricelli(opening: float, drop: float) -> float:
+    """Return the flow in m³/s through a pipe of 50 mm², open by a share, for a difference ``drop`` of levels."""
     return copysign(opening * 5e-5 * sqrt(2 * 9.81 * abs(drop)), drop)
 
 
-def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
-    """Levels and flows by Euler's method; the first rows, in which the levels find their places, are left out.
+def _tanks(
+    targets: np.ndarray,
+    leak: np.ndarray,
+    clogged: np.ndarray,
+    warm_up: int = 100,
+    substeps: int = 10,
+    dt: float = 1.0,
+) -> np.ndarray:
+    """Return levels and flows by Euler's method, without the transient of the first ``warm_up`` rows.
 
-    Tanks have 0.0154 m²; the pumps follow proportional and integral control of the levels 1 and 2.
+    Tanks have a cross section of 0.0154 m²; the pumps have proportional-integral control of levels 1 and 2.
     """
     (h1, h2), h3, sum1, sum2, rows = targets[0].tolist(), float(targets[0].mean()), 0.0, 0.0, []
     for i in [0] * warm_up + list(range(len(targets))):
@@ -234,11 +245,8 @@ def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
             short1, short2 = targets[i, 0] - h1, targets[i, 1] - h2
             in1, in2 = (min(max(4e-5 + 1e-3 * e + 2e-6 * s, 0.0), 1.2e-4) for e, s in ((short1, sum1), (short2, sum2)))
             sum1, sum2 = sum1 + dt * short1 * (0 < in1 < 1.2e-4), sum2 + dt * short2 * (0 < in2 < 1.2e-4)
-            q13, q32, out = (
-                _torricelli(0.5 * (1 - clogged[i]), h1 - h3),
-                _torricelli(0.5, h3 - h2),
-                _torricelli(0.6, h2),
-            )
+            q13 = _torricelli(0.5 * (1 - clogged[i]), h1 - h3)
+            q32, out = _torricelli(0.5, h3 - h2), _torricelli(0.6, h2)
             h1 = max(h1 + dt * (in1 - q13 - leak[i]) / 0.0154, 0.0)
             h2 = max(h2 + dt * (in2 + q32 - out) / 0.0154, 0.0)
             h3 = max(h3 + dt * (q13 - q32) / 0.0154, 0.0)
@@ -246,22 +254,20 @@ def _tanks(targets, leak, clogged, warm_up=100, substeps=10, dt=1.0):
     return np.array(rows[warm_up:])
 
 
-def rings(random_state=0, *, n=600):
-    """Three rings around the origin: rows, and the number of the ring of each.
+def rings(random_state: int = 0, *, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    """Draw three rings around the origin.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed.
     n : int, default=600
-        Rows.
+        Number of rows.
 
     Returns
     -------
-    X : ndarray of shape (n, 2)
-        The rows.
-    y : ndarray of shape (n,)
-        The number of the ring of each.
+    X, y : ndarray of shape (n, 2), ndarray of shape (n,)
+        The rows, and the index of the ring of each.
 
     Examples
     --------
@@ -277,22 +283,20 @@ def rings(random_state=0, *, n=600):
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
 
 
-def moons(random_state=0, *, n=400):
-    """Two interleaved half circles: rows, and the number of the half of each.
+def moons(random_state: int = 0, *, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Draw two interleaved half circles.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed.
     n : int, default=400
-        Rows.
+        Number of rows.
 
     Returns
     -------
-    X : ndarray of shape (n, 2)
-        The rows.
-    y : ndarray of shape (n,)
-        The number of the half of each.
+    X, y : ndarray of shape (n, 2), ndarray of shape (n,)
+        The rows, and the index of the half circle of each.
 
     Examples
     --------
@@ -309,22 +313,20 @@ def moons(random_state=0, *, n=400):
     return X + 0.08 * rng.standard_normal(X.shape), y
 
 
-def clusters(random_state=0, *, n=150):
-    """Three round Gaussian clusters: rows, and the number of the cluster of each.
+def clusters(random_state: int = 0, *, n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Draw three round Gaussian clusters in the plane.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed.
     n : int, default=150
-        Rows.
+        Number of rows.
 
     Returns
     -------
-    X : ndarray of shape (n, 2)
-        The rows.
-    y : ndarray of shape (n,)
-        The number of the cluster of each.
+    X, y : ndarray of shape (n, 2), ndarray of shape (n,)
+        The rows, and the index of the cluster of each.
 
     Examples
     --------
@@ -339,15 +341,13 @@ def clusters(random_state=0, *, n=150):
     return means[y] + 0.1 * rng.standard_normal((n, 2)), y
 
 
-def digits():
-    """Scikit-learn's 8 × 8 handwritten digits, grey values in [0, 1], and what they show.
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return scikit-learn's 8 × 8 handwritten digits with pixels in [0, 1].
 
     Returns
     -------
-    X : ndarray of shape (1797, 64)
-        The pixels.
-    y : ndarray of shape (1797,)
-        The digit of each.
+    X, y : ndarray of shape (1797, 64), ndarray of shape (1797,)
+        The pixels, and the digit of each image.
 
     Examples
     --------
@@ -359,16 +359,16 @@ def digits():
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    return X / 16, y  # the grey values are 0 … 16
+    return X / 16, y  # pixels are 0 … 16
 
 
-def noisy_digits(n, random_state=0):
-    """n of the digits, with noise on every pixel so that no two rows are equal.
+def noisy_digits(n: int, random_state: int = 0) -> np.ndarray:
+    """Return n digits with noise on every pixel, so that no two rows are equal.
 
     Parameters
     ----------
     n : int
-        Rows.
+        Number of rows.
     random_state : int, default=0
         Seed.
 
