@@ -105,7 +105,7 @@ class Chromium:
     def until(self, expression, seconds=PATIENCE):
         """Wait until a JavaScript expression is true; events that come meanwhile are kept."""
         end = time.monotonic() + seconds
-        while not self.value(expression):
+        while not self.value(f"Boolean({expression})"):
             assert time.monotonic() < end, f"{expression} did not become true"
             self._listen(0.05, lambda: False)
 

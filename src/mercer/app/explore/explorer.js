@@ -547,7 +547,7 @@ class App {
 
   buildRow() {
     this.details = make("div", { class: "details" });
-    this.walkSlider = make("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Where on the walk from A to B", oninput: () => this.showStep() });
+    this.walkSlider = make("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Where on the walk from A to B", oninput: () => this.showStep(clearInterval(this.playing)) });
     this.walkButton = make("button", { onclick: () => this.play() }, "Walk from A to B");
     this.walkBox = make("div", { class: "walk", hidden: true }, make("div", { class: "buttons" }, this.walkButton, make("button", { onclick: () => this.unpin() }, "Unpin")), this.walkSlider);
     return make("section", {}, this.walkBox, this.details);

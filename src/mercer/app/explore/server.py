@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import socket
-import struct
 import sys
 import threading
 import time
@@ -17,7 +16,6 @@ from contextlib import suppress
 from importlib import resources
 from typing import Any
 
-import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -26,7 +24,8 @@ from starlette.routing import Route
 
 from .desk import SECONDS, Desk, Replaced, Stopped
 from .guard import Guard
-from .session import KINDS, Session
+from .packing import packed
+from .session import KINDS, Answer, Session
 
 LOOPBACK = ("127.0.0.1", "::1")
 FILES = {  # the only files that are served: address → package resource, content type
@@ -132,14 +131,14 @@ class Explorer:
 
         async def work() -> Response:
             body = _parsed(await self._body(request, MOST_JSON))
-            return packed(*await self.desk.do(kind, lambda: self.session.answer(kind, body)))
+            return _sent(await self.desk.do(kind, lambda: self.session.answer(kind, body)))
 
         return await _with_errors_told(work)
 
     async def _table(self, request: Request) -> Response:
         async def work() -> Response:
             text = await self._body(request, MOST_CSV)
-            return packed(*await self.desk.do("table", lambda: self.session.table(text)))
+            return _sent(await self.desk.do("table", lambda: self.session.table(text)))
 
         return await _with_errors_told(work)
 
@@ -182,27 +181,8 @@ class TooLarge(Exception):
     """A body that is larger than allowed."""
 
 
-def packed(header: dict[str, Any], arrays: list[Any]) -> Response:
-    """Return an answer as bytes: the length of the header, the header as JSON, then the arrays one after the other."""
-    bodies, kinds = [], []
-    for array in arrays:
-        array = np.asarray(array)
-        array = array if array.dtype in (np.uint8, np.uint32) else array.astype("<f4")
-        kinds.append([array.dtype.str[1:], array.size])
-        bodies.append(array.tobytes() + b"\0" * (-array.nbytes % 4))
-    text = json.dumps(_finite(header | {"arrays": kinds}), allow_nan=False).encode()
-    text += b" " * (-len(text) % 4)
-    content = struct.pack("<I", len(text)) + text + b"".join(bodies)
-    return Response(content, media_type="application/octet-stream")
-
-
-def _finite(value: Any) -> Any:
-    """Return plain values with None for what JSON has no number for."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+def _sent(answer: Answer) -> Response:
+    return Response(packed(*answer), media_type="application/octet-stream")
 
 
 def _parsed(text: bytes) -> Any:

@@ -1,0 +1,44 @@
+"""The explorer as a widget of a notebook: the same page, whose requests are the widget's messages."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import resources
+from typing import Any
+
+from .packing import packed
+from .session import KINDS, Session
+
+
+def widget(session: Session) -> Any:
+    """Return a widget that shows a session; ``pip install 'mercer[notebook]'``."""
+    try:
+        from anywidget import AnyWidget
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"The explorer in a notebook needs {error.name}: pip install 'mercer[notebook]'", name=error.name
+        ) from None
+    files = resources.files(__package__)
+
+    class ExplorerWidget(AnyWidget):
+        """The page in a cell."""
+
+        _esm = files.joinpath("explorer.js").read_text(encoding="utf-8")
+        _css = files.joinpath("explorer.css").read_text(encoding="utf-8")
+
+    found = ExplorerWidget()
+    found.on_msg(lambda _, message, buffers: found.send(*answer(session, message)))
+    return found
+
+
+def answer(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the answer to one message of the page: a header, and the packed answer or none."""
+    number, kind = message.get("id"), message.get("kind")
+    if kind not in KINDS:
+        return {"id": number, "error": f"There is no request {kind!r}."}, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # warnings of a fit are in its answer
+        try:
+            return {"id": number}, [packed(*session.answer(kind, message.get("body")))]
+        except (ValueError, MemoryError, OSError) as error:
+            return {"id": number, "error": " ".join(str(error).split())}, []

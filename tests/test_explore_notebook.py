@@ -1,0 +1,111 @@
+"""The explorer as a notebook's widget: its messages, and the widget in a real JupyterLab."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from chromium import PROGRAM, Chromium
+
+from mercer import KernelPCA, datasets
+from mercer.app.explore import session_of
+from mercer.app.explore.widget import answer, widget
+
+HERE = shutil.which("jupyter", path=os.path.dirname(sys.executable)) if find_spec("jupyterlab") else None
+LAB = os.environ.get("MERCER_JUPYTER", HERE)
+CODE = """import mercer
+X, y = mercer.datasets.rings()
+mercer.explore(mercer.KernelPCA(3).fit(X), X, target=y)"""
+PATIENCE = 90  # seconds for JupyterLab to start on a busy machine
+
+
+def session():
+    X = datasets.rings()[0]
+    return session_of(KernelPCA(3).fit(X), X)
+
+
+def test_messages_are_answered_as_requests_are():
+    from test_explore_server import unpacked
+
+    shown = session()
+    header, (body,) = answer(shown, {"id": 7, "kind": "open", "body": {}})
+    assert header == {"id": 7}
+    key = unpacked(body)[0]["model"]
+    _, (body,) = answer(shown, {"id": 8, "kind": "map", "body": {"model": key, "axes": [0, 1]}})
+    view = shown.views[key]
+    assert np.all(unpacked(body)[1][0] == view.Y[:, 0].astype(np.float32))
+    for message in ({"id": 9, "kind": "evil"}, {"id": 9, "kind": "map", "body": {"model": "m99"}}, {"kind": "fit"}):
+        assert answer(shown, message)[0]["error"]
+
+
+def test_the_widget_is_the_same_module():
+    pytest.importorskip("anywidget", reason="notebooks are an extra: pip install 'mercer[notebook]'")
+    shown = widget(session())
+    assert "export function render" in shown._esm
+    assert ".mx" in shown._css
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """The address of a JupyterLab on loopback that has a notebook with our three lines."""
+    if LAB is None or PROGRAM is None:
+        pytest.skip("there is no JupyterLab or no Chromium: pip install jupyterlab anywidget; apt install chromium")
+    folder = tmp_path_factory.mktemp("lab")
+    cell = {"cell_type": "code", "source": CODE, "metadata": {}, "outputs": [], "execution_count": None, "id": "a"}
+    kernel = {"name": os.environ.get("MERCER_KERNEL", "python3"), "display_name": "mercer", "language": "python"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    notebook = {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "explore.ipynb").write_text(json.dumps(notebook))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [LAB, "lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}"]
+    command += ["--IdentityProvider.token=test", f"--ServerApp.root_dir={folder}"]
+    home = os.environ | {"HOME": str(folder), "JUPYTER_RUNTIME_DIR": str(folder / "runtime")}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=home)
+    address = f"http://127.0.0.1:{port}"
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            urllib.request.urlopen(f"{address}/api?token=test", timeout=1).close()
+            break
+        except OSError:
+            time.sleep(0.3)
+    yield f"{address}/lab/tree/explore.ipynb?token=test"
+    process.terminate()
+    process.wait(20)
+
+
+def test_the_widget_in_jupyterlab(lab, tmp_path):
+    """Run the notebook's cell by its menu's key: the map of the rows appears, and a refit moves it."""
+    app = "document.querySelector('.mx')?.parentElement.explorer"
+    with Chromium(tmp_path) as browser:
+        browser.show(1400, 1000)
+        browser.open(lab)
+        browser.until("document.querySelector('.jp-CodeCell .cm-content')", PATIENCE)
+        browser.until("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", PATIENCE)
+        box = browser.value(
+            "(() => { const b = document.querySelector('.jp-CodeCell .cm-content').getBoundingClientRect(); "
+            "return [b.left + 60, b.top + 10] })()"
+        )
+        browser.mouse(box)
+        for kind in ("keyDown", "keyUp"):
+            browser.ask("Input.dispatchKeyEvent", type=kind, key="Enter", windowsVirtualKeyCode=13, modifiers=8)
+        browser.until(f"{app}?.map.x.length === 600 || document.querySelector('.jp-Dialog .jp-mod-accept')", PATIENCE)
+        browser.value("document.querySelector('.jp-Dialog .jp-mod-accept')?.click()")  # a kernel is to be confirmed
+        browser.until(f"{app}?.map.x.length === 600", PATIENCE)
+        browser.until(f"{app}.alarm", PATIENCE)
+        model = browser.value(f"{app}.model.model")
+        browser.value(f"{app}.width.value = 1; {app}.refit()")
+        browser.until(f"{app}.model.model !== '{model}'", PATIENCE)
+        assert browser.value(f"{app}.root.classList.contains('widget')")
+        if folder := os.environ.get("MERCER_SCREENSHOTS"):
+            with open(os.path.join(folder, "explorer-notebook.png"), "wb") as file:
+                file.write(browser.picture(False))
