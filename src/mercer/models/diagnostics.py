@@ -42,7 +42,7 @@ def warn_of_rows(X: Any, kernel: Kernel, names: Any = None) -> None:
 
 def _warn_of_copies(X: np.ndarray) -> None:
     # equal rows have equal projections, and different rows almost surely have different ones
-    distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)))
+    distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal((X.shape[1],)).astype(X.dtype)))
     if distinct < COPIES * X.shape[0]:
         warn(
             f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, "
