@@ -264,7 +264,7 @@ def test_every_solver_finds_the_subspace_of_the_exact_one(solver, spectrum):
 
 def test_few_rows_are_decomposed_exactly_and_the_report_says_so():
     pairs = eigenpairs(Dense(matrix("slow decay", FEW)), Q, Davidson())
-    assert pairs.info.note == f"so few rows ({FEW}) were decomposed exactly"
+    assert pairs.info.note == f"with so few rows ({FEW}), Exact() was used instead"
 
 
 @pytest.mark.parametrize(

@@ -259,8 +259,8 @@ MUTANTS = [
     Mutant(
         "the front door accepts every residual",
         "linalg/eigenpairs.py",
-        "LOST = 1e-3  # a residual",
-        "LOST = 1e3  # a residual",
+        "FAILED = 1e-3  # a residual",
+        "FAILED = 1e3  # a residual",
         FRONT_DOOR,
     ),
     Mutant(

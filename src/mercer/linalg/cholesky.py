@@ -1,37 +1,23 @@
 """Pivoted Cholesky factors of positive semi-definite operators, to the numerical rank."""
 
-from typing import Any
-
 import numpy as np
 
-from .._core.arrays import (
-    Array,
-    asarray_like,
-    cast,
-    double,
-    eps,
-    largest,
-    namespace,
-    row_numbers,
-    rows,
-    sqnorms,
-    zeros,
-)
+from .._core.arrays import Array, asarray_like, cast, double, eps, largest, namespace, row_numbers, rows, sqnorms, zeros
 from .._core.dense import inverse_of_lower
 from .._core.tiles import map_rows
+from .operators import Operator
 
-CANDIDATES = 120  # drawn in a round: enough for matrix products, few enough to be accepted
+BATCH = 120  # candidates of a round: enough for fast matrix products, few enough for most to be accepted
 
 
 def rpcholesky(
-    A: Any, rank: int, rng: np.random.Generator, weights: Array | None = None, tol: float | None = None
+    A: Operator, rank: int, rng: np.random.Generator, weights: Array | None = None, tol: float | None = None
 ) -> tuple[Array, np.ndarray]:
     """Return F with A ≈ FFᵀ and its pivots, by accelerated randomly pivoted Cholesky (Epperly, Tropp & Webber 2024).
 
-    Candidates are drawn with probability proportional to the diagonal that is left, and accepted by a second draw
-    that undoes the staleness of the first: the pivots are distributed as if drawn one at a time, and the work is in
-    matrix products. It ends early where what is left is ``tol`` of the largest diagonal entry. ``weights`` multiply
-    the probabilities.
+    Candidates are drawn in batches with probabilities proportional to the diagonal of A − FFᵀ, and some are rejected
+    so that the pivots have the distribution of those drawn one at a time, while the work is in matrix products. It ends
+    early if all of that diagonal is below ``tol`` times the largest entry of A. ``weights`` multiply the probabilities.
     """
     diagonal = A.diag()
     xp = namespace(diagonal)
@@ -58,20 +44,20 @@ def rpcholesky(
 
 
 def _drawn(p: Array, rng: np.random.Generator) -> np.ndarray:
-    """Return the numbers of candidates, each row drawn with its probability p."""
+    """Draw candidates: row numbers, each row with its probability p."""
     xp = namespace(p)
     mass = xp.cumulative_sum(p)
-    return row_numbers(xp.searchsorted(mass / mass[-1], asarray_like(rng.random(CANDIDATES), p), side="right"))
+    return row_numbers(xp.searchsorted(mass / mass[-1], asarray_like(rng.random(BATCH), p), side="right"))
 
 
 def _eliminated(columns: Array, F: Array, F_new: Array, L: Array) -> Array:
-    """Return (columns − F F_newᵀ) L⁻ᵀ: what earlier pivots leave of new columns, made orthogonal to each other."""
+    """Return (columns − F F_newᵀ) L⁻ᵀ, the new columns of the factor."""
     turn = cast(inverse_of_lower(L).T, F.dtype)
     return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=L.shape[0] + F.shape[1])
 
 
 def _rejection_cholesky(H: Array, before: Array, rng: np.random.Generator, floor: float) -> tuple[np.ndarray, Array]:
-    """Go through the candidates: accept i with probability (what is left of it) / (what was), then eliminate it."""
+    """Accept candidate i with probability (its diagonal now) / (its diagonal when drawn), then eliminate it."""
     accepted: list[int] = []
     n, xp = H.shape[0], namespace(H)
     L, left = xp.zeros_like(H), xp.asarray(xp.linalg.diagonal(H), copy=True)

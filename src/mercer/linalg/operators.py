@@ -1,7 +1,7 @@
-"""Symmetric operators that need not exist in memory: the Gram matrix, and the weighted covariance around it.
+"""Symmetric operators, which need not be stored: the Gram matrix, and the weighted covariance based on it.
 
-``Gram``, ``Dense`` and ``Covariance`` are the only three that the library uses. A solver sees nothing of a kernel: all
-that it may ask of an operator is declared by :class:`Operator`.
+``Gram``, ``Dense`` and ``Covariance`` are the only three that the library uses. Solvers do not know kernels: they use
+only the members of :class:`Operator`.
 """
 
 from dataclasses import dataclass, replace
@@ -11,30 +11,20 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
-from .._core import dask
+from .._core import dask, tiles
 from .._core.arrays import Array, asarray_like, cast, columns, double, full, namespace, rows, zeros
-from .._core.tiles import (
-    PASS,
-    OneThread,
-    budget_bytes,
-    for_rows,
-    map_rows,
-    sum_rows,
-    sum_shares,
-    symmetric_matrix,
-    symmetric_rows,
-)
+from .._core.tiles import for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 from ..kernels import Kernel
 
 SINGLE_BYTES = 4
-DEAR_COLUMNS = 64  # above it a tile costs more to make than to read
+COSTLY_COLUMNS = 64  # with more, a tile takes longer to compute than to read
 
 
 class Operator(Protocol):
-    """A symmetric n × n matrix A = JᵀKJ that need not exist in memory: all that a solver may ask of it.
+    """A symmetric n × n matrix A = JᵀKJ, which need not be stored: all members that a solver may use.
 
-    ``points`` are the rows behind the matrix, or None; ``root`` is √w of shape (n, 1), ones where rows have no weights.
-    ``gram`` is K, an operator too: A itself where nothing is centred (J = I, see :class:`Uncentred`).
+    ``points`` are the rows that the matrix belongs to, or None; ``root`` is √w of shape (n, 1), ones for rows without
+    weights. ``gram`` is K, also an operator: A itself if nothing is centred (J = I, see :class:`Uncentred`).
     """
 
     @property
@@ -50,7 +40,7 @@ class Operator(Protocol):
 
     @property
     def cheap(self) -> bool:
-        """Whether another product with A costs little, because its tiles are kept in memory."""
+        """True if another product with A is cheap, because its tiles are stored."""
 
     def __matmul__(self, V: Array) -> Array:
         """Return A V in the dtype of A."""
@@ -74,20 +64,20 @@ class Operator(Protocol):
         """Return the square block of some rows and the same columns."""
 
     def coarse(self) -> "Operator":
-        """Return A in single precision, or A itself where nothing is gained."""
+        """Return A in single precision, or A itself if that is not faster."""
 
     def dense(self) -> Array:
         """Return A as a new float64 array."""
 
 
 class Uncentred:
-    """The part of an operator that is the same wherever nothing is centred: J is the identity."""
+    """The members of an operator that is not centred: J is the identity."""
 
     shape: Any
     dtype: Any
     points: Any = None
-    cheap = False
-    _array: Any = np.empty(0)  # an array of the library, and on the device, that the operator works with
+    cheap: Any = False
+    _array: Array = np.empty(0)  # an array of the library, and on the device, that the operator uses
 
     @property
     def gram(self) -> Any:
@@ -118,63 +108,63 @@ class Uncentred:
 
 @dataclass(frozen=True, eq=False)
 class Gram(Uncentred):
-    """K = k(X, X), whose tiles are made where they are used and forgotten, or kept in a dictionary."""
+    """K = k(X, X), whose tiles are computed in each product, or stored in the dictionary ``kept``."""
 
     kernel: Kernel
-    X: Any
+    X: Array
     kept: dict | None = None
-    home: Any = None  # the rows as a Dask array, where products are made on its cluster
+    home: Any = None  # the rows as a Dask array, if products are computed on its cluster
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         return (self.X.shape[0], self.X.shape[0])
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.X.dtype
 
     @property
-    def points(self):
+    def points(self) -> Any:
         return self.X
 
     @property
-    def _array(self):
+    def _array(self) -> Array:
         return self.X
 
     @property
-    def cheap(self):
+    def cheap(self) -> bool:
         return self.kept is not None
 
-    def __matmul__(self, V):
+    def __matmul__(self, V: Array) -> Array:
         V = cast(V, self.dtype)
         if self.home is not None:
-            return dask.symmetric_blocks(OneThread(self.kernel), self.home, V, PASS)
+            return dask.symmetric_blocks(tiles.OneThread(self.kernel), self.home, V, tiles.PASS)
         share = self.kernel.symmetric(self.X) if self.kept is None else None
         if share is None:
             return symmetric_rows(self.kernel.pairs(self.X), V, self.kept)
         return sum_shares(partial(share, V), entries=self.shape[0] ** 2 / 2)
 
-    def diag(self):
+    def diag(self) -> Array:
         return self.kernel.diag(self.X)
 
-    def columns(self, index):
+    def columns(self, index: np.ndarray) -> Array:
         k = self.kernel.onto(rows(self.X, index))
         return map_rows(k, self.X, width=len(index))
 
-    def block(self, index):
+    def block(self, index: np.ndarray) -> Array:
         return self.kernel(rows(self.X, index), rows(self.X, index))
 
-    def repeated(self):
-        """K for many products: with its tiles kept, where they cost more to make than to read and there is room.
+    def repeated(self) -> "Gram":
+        """Return K for many products: its tiles are stored if that is faster and they fit the memory budget.
 
-        Only in single precision: in double the few products that are needed come after many in single.
+        Only in single precision: solvers compute few products in double precision.
         """
-        dear = self.X.shape[1] > DEAR_COLUMNS or self.kernel.symmetric(self.X) is None
-        room = self.dtype == namespace(self.X).float32 and self.shape[0] ** 2 / 2 * SINGLE_BYTES <= budget_bytes()
-        return replace(self, kept={} if dear and room else None)
+        costly = self.X.shape[1] > COSTLY_COLUMNS or self.kernel.symmetric(self.X) is None
+        room = self.dtype == namespace(self.X).float32 and self.shape[0] ** 2 / 2 * SINGLE_BYTES <= tiles.budget_bytes()
+        return replace(self, kept={} if costly and room else None)
 
-    def coarse(self):
-        """K in single precision."""
+    def coarse(self) -> "Gram":
+        """Return K in single precision."""
         if self.dtype == namespace(self.X).float32:
             return self
         origin = namespace(self.X).mean(self.X, axis=0) if self.kernel.stationary and not issparse(self.X) else 0
@@ -183,53 +173,53 @@ class Gram(Uncentred):
             return Gram(self.kernel, X.astype(np.float32), home=(self.home - origin).astype(np.float32))
         return Gram(self.kernel, cast(X, namespace(X).float32)).repeated()
 
-    def dense(self):
+    def dense(self) -> Array:
         return symmetric_matrix(self.kernel.pairs(double(self.X)), self.shape[0], self.X)
 
 
 @dataclass(frozen=True, eq=False)
 class Dense(Uncentred):
-    """K in memory."""
+    """K stored as an array."""
 
-    K: Any
+    K: Array
 
     @property
-    def _array(self):
+    def _array(self) -> Array:
         return self.K
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         return self.K.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.K.dtype
 
-    def __matmul__(self, V):
+    def __matmul__(self, V: Array) -> Array:
         return self.K @ cast(V, self.dtype)
 
-    def diag(self):
+    def diag(self) -> Array:
         return namespace(self.K).linalg.diagonal(self.K)
 
-    def columns(self, index):
+    def columns(self, index: np.ndarray) -> Array:
         return columns(self.K, index)
 
-    def block(self, index):
+    def block(self, index: np.ndarray) -> Array:
         return columns(rows(self.K, index), index)
 
-    def dense(self):
+    def dense(self) -> Array:
         xp = namespace(self.K)
         return xp.astype(self.K, xp.float64, copy=True)
 
 
 class Covariance:
-    """A = JᵀKJ, J = (I − SGᵀ) diag(√w): the covariance Σₙ wₙ(φₙ − φ̄)(φₙ − φ̄)ᵀ seen from the rows.
+    """A = JᵀKJ, J = (I − SGᵀ) diag(√w): the matrix that shares its eigenvalues with Σₙ wₙ(φₙ − φ̄)(φₙ − φ̄)ᵀ.
 
-    ``S`` has a column of mean weights for each group and G says which group a row is centred by; one group is the
-    usual centring, ``S=None`` is none. K itself is never changed.
+    ``S`` has a column of mean weights for each group, and the one-hot G assigns the rows to groups; one group is the
+    usual centring, ``S=None`` is no centring. K itself is never changed.
     """
 
-    def __init__(self, gram, w, S=None, groups=None):
+    def __init__(self, gram: Operator, w: Array, S: Array | None = None, groups: Any = None) -> None:
         n, xp = gram.shape[0], namespace(w)
         self.gram, self.w, self.xp = gram, w, xp
         self.groups = np.zeros(n, int) if groups is None else np.asarray(groups)
@@ -239,98 +229,98 @@ class Covariance:
         self.centred = S is not None
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         return self.gram.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.gram.dtype
 
     @property
-    def points(self):
+    def points(self) -> Any:
         return self.gram.points
 
     @property
-    def cheap(self):
+    def cheap(self) -> bool:
         return self.gram.cheap
 
-    def J(self, V):
-        """J V."""
+    def J(self, V: Array) -> Array:
+        """Return J V."""
         U = self.root * V
         return U - self.xp.matmul(self._S, self.xp.matmul(self.G.T, U)) if self.centred else U
 
-    def Jt(self, M):
-        """Jᵀ M."""
+    def Jt(self, M: Array) -> Array:
+        """Return Jᵀ M."""
         return self.root * (M - self.xp.matmul(self.G, self.xp.matmul(self._S.T, M)) if self.centred else M)
 
-    def __matmul__(self, V):
+    def __matmul__(self, V: Array) -> Array:
         xp, groups = self.xp, self.S.shape[1]
         JV = self.J(xp.astype(V, self.dtype, copy=False))
         if "KS" in self.__dict__ or not self.centred:
             return self.Jt(self.gram @ JV)
-        K_SJV = self.gram @ xp.concat([self._S, JV], axis=1)  # the means ride along on the first product
+        K_SJV = self.gram @ xp.concat([self._S, JV], axis=1)  # the means are computed with the first product
         self.KS = xp.astype(K_SJV[:, :groups], xp.float64)
         return self.Jt(K_SJV[:, groups:])
 
     @cached_property
-    def _S(self):
+    def _S(self) -> Array:
         return self.xp.astype(self.S, self.dtype, copy=False)
 
     @cached_property
-    def KS(self):
-        """k(xₙ, ·) averaged over each group: (n, g)."""
+    def KS(self) -> Array:
+        """The mean of k(xₙ, ·) over each group: (n, g)."""
         xp = self.xp
         return xp.astype(self.gram @ self._S, xp.float64, copy=False) if self.centred else xp.zeros_like(self.S)
 
     @property
-    def mean_sqnorms(self):
+    def mean_sqnorms(self) -> Array:
         """‖φ̄‖² of each group: diag SᵀKS."""
         return self.xp.sum(self.S * self.KS, axis=0)
 
-    def diag(self):
+    def diag(self) -> Array:
         xp = self.xp
         G, root, diagonal = (xp.astype(x, xp.float64, copy=False) for x in (self.G, self.root[:, 0], self.gram.diag()))
         own_mean = xp.sum(G * self.KS, axis=1)
         return root * root * (diagonal - 2 * own_mean + G @ self.mean_sqnorms)
 
-    def coarse(self):
-        """A in single precision, or itself where nothing is gained."""
+    def coarse(self) -> "Covariance":
+        """Return A in single precision, or A itself if that is not faster."""
         gram = self.gram.coarse()
         return self if gram is self.gram else Covariance(gram, self.w, self.S if self.centred else None, self.groups)
 
-    def congruence(self, F):
-        """FᵀJJᵀF, in float64 over tiles of rows."""
+    def congruence(self, F: Array) -> Array:
+        """Return FᵀJJᵀF, in float64 over tiles of rows."""
         means = sum_rows(lambda s, f: s.T @ f, self._S, F, width=F.shape[1])
 
-        def tile(f, root, g):
+        def tile(f: Array, root: Array, g: Array) -> Array:
             JtF = root * (f - g @ means)
             return self.xp.astype(JtF.T @ JtF, self.xp.float64, copy=False)
 
         return sum_rows(tile, F, self.root, self.G, width=F.shape[1])
 
-    def columns(self, index):
+    def columns(self, index: np.ndarray) -> Array:
         JE = rows(self.root, index)[:, 0] * self.gram.columns(index)
         if self.centred:
             JE = JE - cast(self.KS @ double(rows(self.G, index) * rows(self.root, index)).T, self.dtype)
         return self.Jt(JE)
 
-    def block(self, index):
+    def block(self, index: np.ndarray) -> Array:
         return rows(self.columns(index), index)
 
-    def dense(self):
-        """K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ between √w and √w, in the one array that K takes."""
+    def dense(self) -> Array:
+        """Return √w (K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ) √w, computed in place in the array of K."""
         A, G = self.gram.dense(), double(self.G)
         KS = self.KS = A @ self.S
         SKS, root = self.S.T @ KS, double(self.root)
         several = SKS.shape[0] > 1
 
         def centre(i: slice) -> None:
-            """Centre one tile of rows after the other, in place, while it is in the cache."""
+            """Centre a tile of rows in place, while it is in the cache."""
             tile = A[i, :]
             tile -= KS[i, :] @ G.T if several else KS[i, :]
             tile += (G[i, :] @ SKS) @ G.T - G[i, :] @ KS.T if several else SKS - KS.T
             tile *= root[i, :]
             tile *= root.T
 
-        for_rows(centre, *self.shape, A)
+        for_rows(centre, self.shape[0], self.shape[0], A)
         return A

@@ -1,23 +1,22 @@
-"""Ritz pairs: the best that a subspace knows of an operator's eigenpairs."""
+"""Ritz pairs: the best approximations of eigenpairs inside a subspace."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._core.arrays import Array, namespace
 
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-INSIDE = 100
+INSIDE = 100  # times ε: the length of a direction that was inside the span
 
 
 @dataclass(frozen=True, eq=False)
 class Ritz:
-    """What a solver returns: approximate eigenvalues, orthonormal vectors and A @ vectors, in any order."""
+    """The result of a solver: approximate eigenvalues, orthonormal vectors and A @ vectors, in any order."""
 
-    values: Any
-    vectors: Any
-    images: Any
+    values: Array
+    vectors: Array
+    images: Array
     passes: int
     note: str = ""
 
@@ -31,9 +30,9 @@ class Ritz:
 
 
 def rayleigh_ritz(basis: Array, images: Array, q: int, passes: int, S: Array | None = None) -> Ritz:
-    """Return the q largest Ritz pairs of A in the span of an orthonormal basis, of which images = A @ basis are known.
+    """Return the q largest Ritz pairs of A in the span of an orthonormal basis, given images = A @ basis.
 
-    ``S`` = basisᵀ A basis, where it is known too.
+    ``S`` = basisᵀ A basis, if it is known.
     """
     xp = namespace(basis)
     S = projection(basis, images) if S is None else S
@@ -50,27 +49,27 @@ def projection(basis: Array, images: Array) -> Array:
 
 
 def orthonormal(block: Array, basis: Array) -> Array:
-    """Return an orthonormal basis of what the block adds to the span of ``basis``: fewer columns where it adds less."""
+    """Return an orthonormal basis of the part of the block outside the span of ``basis``, without dependent columns."""
     lengths, xp, dtype = norms(block), namespace(block), block.dtype
     some = xp.nonzero(lengths > 0)[0]
     block = xp.take(block, some, axis=1) / xp.astype(xp.take(lengths, some), dtype, copy=False)
-    share = INSIDE * float(xp.finfo(dtype).eps)  # a direction that loses all but this share of its length lay inside
-    for least in (share, 0.5):  # twice is enough (Kahan): the first pass leaves rounding, the second removes it
+    share = INSIDE * float(xp.finfo(dtype).eps)  # a direction of which less is left was inside the span
+    for least in (share, 0.5):  # twice is enough (Kahan)
         block = block - basis @ (basis.T @ block)
         squares, W = xp.linalg.eigh(projection(block, block))
-        kept = xp.nonzero(squares > max(least, EPS**0.5) ** 2)[0]  # squares that are smaller are all rounding
+        kept = xp.nonzero(squares > max(least, EPS**0.5) ** 2)[0]  # smaller squares are rounding errors
         block = block @ xp.astype(xp.take(W, kept, axis=1) / xp.sqrt(xp.take(squares, kept)), dtype, copy=False)
     return polished(block)
 
 
 def polished(block: Array) -> Array:
-    """Return nearly orthonormal columns made orthonormal: B L⁻ᵀ with BᵀB = LLᵀ."""
+    """Orthonormalise nearly orthonormal columns: B L⁻ᵀ with BᵀB = LLᵀ."""
     xp = namespace(block)
     L = xp.linalg.cholesky(projection(block, block))
     return block @ xp.astype(xp.linalg.inv(L).T, block.dtype, copy=False)
 
 
 def norms(block: Array) -> Array:
-    """Return the lengths of columns, in float64: the squares of float32 numbers underflow and overflow."""
+    """Return the lengths of columns, in float64: squares of float32 numbers underflow and overflow."""
     xp = namespace(block)
     return xp.linalg.vector_norm(xp.astype(block, xp.float64, copy=False), axis=0)

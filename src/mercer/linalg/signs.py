@@ -1,4 +1,4 @@
-"""Signs of eigenvectors, by a rule that neither order, duplication nor rounding can flip."""
+"""Signs of eigenvectors, which do not depend on the order of rows, on duplicates, or on rounding."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from .._core.arrays import Array, double, full, largest, namespace, row_numbers, rows
 
-SKEW = 1e-4  # a skewness below this does not decide a sign
-TIE = 1e-6  # coordinates closer than this are equal
+SKEW = 1e-4  # a smaller skewness does not determine the sign
+TIE = 1e-6  # coordinates with a smaller difference count as equal
 TINIEST = float(np.finfo(float).tiny)
 
 
 def signs(Y: Array, w: Array | None = None, points: Any = None) -> Array:
-    """Return ±1 for each column of coordinates such that Σ w y³ > 0; see ``_tied_sign`` where that is 0.
+    """Return ±1 for each column of coordinates such that Σ w y³ > 0; see ``_tied_sign`` if that is 0.
 
-    The rule does not depend on the order of the rows, nor on whether a row stands twice or has twice the weight.
+    The result does not depend on the order of the rows, and a duplicate counts like twice the weight.
     """
     xp, n = namespace(Y), Y.shape[0]
     w = full((n, 1), 1 / max(n, 1), Y) if w is None else w
@@ -27,7 +27,7 @@ def signs(Y: Array, w: Array | None = None, points: Any = None) -> Array:
 
 
 def _tied_sign(y: Array, points: Any) -> float:
-    """Return the sign of the largest |y|; of rows that tie, the first in the lexicographic order of the points."""
+    """Return the sign of the largest |y|; among ties, of the first row in the lexicographic order of the points."""
     xp = namespace(y)
     tied = xp.nonzero(abs(y) >= (1 - TIE) * xp.max(abs(y)))[0]
     first = 0 if points is None or tied.shape[0] == 1 else _first(rows(points, tied))
@@ -35,12 +35,12 @@ def _tied_sign(y: Array, points: Any) -> float:
 
 
 def _first(points: Any) -> int:
-    """Return the number of the row that comes first in lexicographic order, on a coarse grid."""
+    """Return the number of the first row in lexicographic order, after rounding to a grid."""
     points = double(points.toarray() if hasattr(points, "toarray") else points)
     xp = namespace(points)
     cells = xp.round(points / (TIE * largest(abs(points), TINIEST)))
     first = xp.ones_like(cells[:, 0], dtype=xp.bool)
-    for j in range(cells.shape[1]):  # column by column: few libraries sort by many keys
+    for j in range(cells.shape[1]):  # column by column: the array standard has no sort by several keys
         first &= cells[:, j] == xp.min(cells[:, j][first])
         if int(xp.count_nonzero(first)) == 1:
             break

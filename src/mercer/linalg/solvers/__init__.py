@@ -1,7 +1,6 @@
-"""Eigensolvers, one file each: small frozen settings with ``__call__(A, q, rng)`` that return Ritz pairs in any order.
+"""Eigensolvers, one file each: frozen dataclasses with ``__call__(A, q, rng)`` that return Ritz pairs in any order.
 
-What the front door (:mod:`mercer.linalg.eigenpairs`) has to know of a solver beyond that, it reads from class
-attributes, all of which may be missing: ``tol``, the residual that it promises; ``direct`` where it needs no check of
-convergence; ``threaded`` where it lets BLAS use all threads on large matrices; ``portable = False`` where it works on
-NumPy arrays only.
+:func:`mercer.linalg.eigenpairs.eigenpairs` reads these optional class attributes: ``tol``, the residual that the solver
+promises; ``direct`` if convergence need not be checked; ``threaded`` if BLAS may use all threads on large matrices;
+``portable = False`` if it supports only NumPy arrays.
 """

@@ -1,27 +1,23 @@
-"""Block Davidson: eigenpairs of a matrix that nobody stores, in few passes over it."""
+"""Block Davidson: eigenpairs of a matrix that is not stored, in few passes over it."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from ..._core.arrays import (
-    Array,
-    asarray_like,
-    eye,
-    namespace,
-    sqnorms,
-)
+import numpy as np
+
+from ..._core.arrays import Array, asarray_like, eye, namespace, sqnorms
 from ..._core.registry import register
 from ..._core.tiles import map_rows, sum_rows
 from ..cholesky import rpcholesky
+from ..operators import Operator
 from ..ritz import TINY, Ritz, norms, orthonormal, polished, projection, rayleigh_ritz
 
-EXTRA = 5  # vectors beside the q wanted: they keep the next eigenvalues out of the way
+EXTRA = 5  # vectors in addition to q: they separate the q pairs from the next eigenvalues
 RANK = (60, 300)  # of the factor, at least and at most: n/30 between them, and 4 for each component
-MOST_BLOCKS = 8  # of the first one's width in the basis, before it starts again from its Ritz vectors …
-ROOM = 2 * 10**6  # … or as many as have these entries, where there are few rows
-NEARNESS = 0.02  # of θ: a pole nearer than this to θ is one of the vectors that the basis has already
-COARSE = 3e-5  # residual at which single precision has done its part …
-FLOOR = 3e-6  # … and where its products cost little, because the tiles are kept
+MOST_BLOCKS = 8  # of the width of the first one in the basis, before a restart from its Ritz vectors …
+ROOM = 2 * 10**6  # … or as many as have these entries, if there are few rows
+NEARNESS = 0.02  # of θ: a pole nearer than this to θ belongs to a vector that is in the basis already
+COARSE = 3e-5  # residual at which the iteration changes to double precision …
+FLOOR = 3e-6  # … and if products in single precision are cheap, because the tiles are stored
 
 
 @register("davidson", file="davidson.Davidson")
@@ -29,9 +25,9 @@ FLOOR = 3e-6  # … and where its products cost little, because the tiles are ke
 class Davidson:
     """Block Davidson, preconditioned by a pivoted Cholesky factor, until every residual is below ``tol``·λ₁.
 
-    A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A shrinks
-    them a hundredfold and more. The first passes are in single precision; what they find is then corrected in full.
-    ``rank`` is that of the factor, None for a few hundred (:func:`rank_for`).
+    A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A reduces the
+    residuals by a factor of a hundred or more. The first passes are in single precision; their result is then refined
+    in double precision. ``rank`` is that of the factor, None for a few hundred (:func:`rank_for`).
 
     Examples
     --------
@@ -46,10 +42,10 @@ class Davidson:
     tol: float = 1e-6
     rank: int | None = None
     max_passes: int = 30
-    strict = True  # a residual above ``tol`` is a failure where LAPACK can take over
-    fewest_rows = 100  # up to here the front door decomposes the whole matrix instead
+    strict = True  # a residual above ``tol`` is a failure if LAPACK can replace the solver
+    fewest_rows = 100  # up to which ``eigenpairs`` uses Exact instead
 
-    def __call__(self, A: Any, q: int, rng: Any) -> Ritz:
+    def __call__(self, A: Operator, q: int, rng: np.random.Generator) -> Ritz:
         """Return Ritz pairs of A."""
         n, coarse = A.shape[0], A.coarse()
         width = min(n, q + max(EXTRA, q // 5))
@@ -58,12 +54,13 @@ class Davidson:
         if coarse is A:
             return self._iterate(A, q, factor, basis, 0)
         ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if coarse.cheap else COARSE)
-        return self._iterate(
-            A, q, factor, namespace(basis).astype(factor.corrected(ritz, q), A.dtype, copy=False), ritz.passes
-        )
+        basis = namespace(basis).astype(factor.corrected(ritz, q), A.dtype, copy=False)
+        return self._iterate(A, q, factor, basis, ritz.passes)
 
-    def _iterate(self, A: Any, q: int, factor: "_Factor", basis: Array, passes: int, tol: float | None = None) -> Ritz:
-        """Rayleigh–Ritz, precondition the residuals that are too large, multiply, and again."""
+    def _iterate(
+        self, A: Operator, q: int, factor: "_Factor", basis: Array, passes: int, tol: float | None = None
+    ) -> Ritz:
+        """Repeat: Rayleigh–Ritz, precondition the residuals that are too large, multiply by A."""
         n, width, tol = A.shape[0], basis.shape[1], tol or self.tol
         images, passes = A @ basis, passes + 1
         S, xp = projection(basis, images), namespace(basis)
@@ -87,26 +84,26 @@ class Davidson:
 
 
 def rank_for(n: int, q: int) -> int:
-    """The rank of the factor that balances its own cost against the passes it saves, as measured."""
+    """Return the rank of the factor that balances its cost against the passes it saves, as measured."""
     return min(n, max(RANK[0], min(RANK[1], n // 30), 4 * q))
 
 
 @dataclass(frozen=True, eq=False)
 class _Factor:
-    """A ≈ GGᵀ + τI, G = JᵀF of K ≈ FFᵀ, which is never formed: J acts on thin matrices. GᵀG = WSWᵀ.
+    """A ≈ GGᵀ + τI with G = JᵀF and K ≈ FFᵀ. G is not stored: J is applied to thin matrices. GᵀG = WSWᵀ.
 
-    τ spreads the trace that the factor leaves over all directions: much of it where every row has a part of its own.
+    τ is the mean diagonal entry of A − GGᵀ: it is large for narrow kernels.
     """
 
-    A: Any
-    F: Any
-    S: Any
-    W: Any
+    A: Operator
+    F: Array
+    S: Array
+    W: Array
     tau: float
 
     @classmethod
-    def of(cls, A: Any, rank: int, rng: Any) -> "_Factor":
-        """The factor from a pivoted Cholesky of the matrix that A is centred from."""
+    def of(cls, A: Operator, rank: int, rng: np.random.Generator) -> "_Factor":
+        """Return the factor from a pivoted Cholesky decomposition of K."""
         F = rpcholesky(A.gram, rank, rng)[0]
         xp = namespace(F)
         S, W = xp.linalg.eigh(xp.astype(A.congruence(F), F.dtype, copy=False))
@@ -117,8 +114,8 @@ class _Factor:
         S, W = (xp.astype(xp.take(part, kept, axis=-1), xp.float64) for part in (S, W))
         return cls(A, F, S, W, tau)
 
-    def leading(self, width: int, rng: Any) -> Array:
-        """Orthonormal leading eigenvectors of GGᵀ, and random vectors where there are fewer."""
+    def leading(self, width: int, rng: np.random.Generator) -> Array:
+        """Return orthonormal leading eigenvectors of GGᵀ, completed by random vectors if there are fewer."""
         xp, known = namespace(self.F), min(width, self.S.shape[0])
         basis = xp.linalg.qr(self._times(self.W[:, :known] / xp.sqrt(self.S[:known])))[0]
         missing = asarray_like(rng.standard_normal((basis.shape[0], width - basis.shape[1])), basis, basis.dtype)
@@ -132,12 +129,12 @@ class _Factor:
         step = xp.astype(self.corrections(theta, V, AV), xp.float64)
         V = xp.astype(V, xp.float64, copy=False)
         scale = lengths / xp.maximum(theta - self.tau, NEARNESS * theta)
-        step *= xp.where(scale * norms(step) < 1, scale, 0.0)  # a longer one than the vector itself corrects nothing
+        step *= xp.where(scale * norms(step) < 1, scale, 0.0)  # a step longer than the vector itself is not taken
         return polished(V - (step - V @ (V.T @ step)))
 
     def corrections(self, values: Array, vectors: Array, images: Array) -> Array:
         """Return (GGᵀ + τI − θI)⁻¹r = U((S − σ)⁻¹ + σ⁻¹)Uᵀr − r/σ of residuals r, times σ = θ − τ; U = GWS^{−½}."""
-        xp, dtype = namespace(self.F), self.F.dtype
+        F, xp, dtype = self.F, namespace(self.F), self.F.dtype
         theta = xp.clip(values, TINY, None)
         R = images - vectors * xp.astype(theta, vectors.dtype, copy=False)
         R = xp.astype(R / xp.clip(norms(R), TINY, None), dtype, copy=False)
@@ -145,9 +142,7 @@ class _Factor:
         gap = self.S[:, None] - theta
         gap = xp.where(abs(gap) < NEARNESS * theta, xp.copysign(NEARNESS * theta, gap), gap)
         U = self.W / xp.sqrt(self.S)
-        GtR = sum_rows(
-            lambda f, r: xp.astype(f.T @ r, xp.float64, copy=False), self.F, self.A.J(R), width=self.F.shape[1]
-        )
+        GtR = sum_rows(lambda f, r: xp.astype(f.T @ r, xp.float64, copy=False), F, self.A.J(R), width=F.shape[1])
         return self._times(U @ ((theta / gap + 1) * (U.T @ GtR))) - R
 
     def _times(self, M: Array) -> Array:

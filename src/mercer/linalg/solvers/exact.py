@@ -1,14 +1,16 @@
 """Eigenpairs by LAPACK on the stored matrix."""
 
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from ..._core.dense import largest_eigenpairs
 from ..._core.memory import check_memory
 from ..._core.registry import register
+from ..operators import Operator
 from ..ritz import Ritz
 
-ARRAYS = 4  # n × n in float64: the matrix, LAPACK's copy of it, its workspace
+LAPACK_ARRAYS = 4  # n × n in float64: the matrix, its copy, LAPACK's workspace
 
 
 @register("exact")
@@ -22,18 +24,18 @@ class Exact:
     >>> from mercer import KernelPCA
     >>> from mercer.eigen import Exact
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> KernelPCA(solver=Exact()).fit(X).n_components_  # all that there are: one is lost to centring
+    >>> KernelPCA(solver=Exact()).fit(X).n_components_  # all of them: centring removes one
     59
     """
 
     direct = True
     threaded = True
-    complete = True  # finds the whole spectrum where it is asked for
+    complete = True  # can compute the whole spectrum
 
-    def __call__(self, A: Any, q: int, rng: Any = None) -> Ritz:
+    def __call__(self, A: Operator, q: int, rng: np.random.Generator | None = None) -> Ritz:
         """Return the q largest eigenpairs of A."""
-        instead = "Use solver='davidson' with a number of components, which stores none of them, or 'landmarks'."
-        check_memory("solver='exact'", A.shape[0], ARRAYS, instead, A.root)
+        instead = "Use solver='davidson' with a number of components, which stores no matrix, or 'landmarks'."
+        check_memory("solver='exact'", A.shape[0], LAPACK_ARRAYS, instead, A.root)
         K = A.dense()
         values, vectors = largest_eigenpairs(K, q)
         return Ritz(values, vectors, K @ vectors, passes=1)

@@ -1,7 +1,6 @@
 """Eigenpairs by ARPACK's implicitly restarted Lanczos method."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -11,23 +10,22 @@ from ..._core.arrays import Array, hstack
 from ..._core.registry import register
 from ..._core.scipy import seeded_eigsh
 from ..._core.tiles import budget_bytes
-from ..operators import Dense
+from ..operators import Dense, Operator
 from ..ritz import Ritz, orthonormal, rayleigh_ritz
 from .exact import Exact
 
-PROBES = 4  # vectors sent after what one starting vector may have missed
-NARROWEST = 24
+PROBES = 4  # random vectors that find pairs which a single starting vector may have missed
+NARROWEST = 24  # Krylov space: a smaller one took longer
 
 
 @register("lanczos")
 @dataclass(frozen=True)
 class Lanczos:
-    """ARPACK's implicitly restarted Lanczos, one product at a time, to the residual ``tol``·λ (0 = machine precision).
+    """ARPACK's implicitly restarted Lanczos method, to the residual ``tol``·λ (0 = machine precision).
 
-    It takes dozens of products, so that the matrix is stored where it fits ``working_memory``.
-
-    A single starting vector can miss a member of a tight cluster: a block that is orthogonal to what was found is
-    sent after it, and what it brings is taken in.
+    It needs dozens of products with one vector, so that the matrix is stored if it fits ``working_memory``. A single
+    starting vector can miss a member of a tight cluster of eigenvalues: a final Rayleigh–Ritz step includes a random
+    block that is orthogonal to the vectors found.
 
     Examples
     --------
@@ -42,9 +40,9 @@ class Lanczos:
     tol: float = 0.0
     max_iter: int | None = None
     portable = False
-    fewest_rows = 100  # up to here the front door decomposes the whole matrix instead
+    fewest_rows = 100  # up to which ``eigenpairs`` uses Exact instead
 
-    def __call__(self, A: Any, q: int, rng: Any) -> Ritz:
+    def __call__(self, A: Operator, q: int, rng: np.random.Generator) -> Ritz:
         """Return Ritz pairs of A."""
         n = A.shape[0]
         if 2 * q >= n:
@@ -52,17 +50,15 @@ class Lanczos:
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
         operator, products = counted_products(A)
         start, seed = rng.uniform(-1, 1, n).astype(A.dtype), int(rng.integers(2**31))
-        width = min(n, max(NARROWEST, q + 20))  # of the Krylov space: ARPACK's own 2q + 1 took longer at both ends
-        _, vectors = seeded_eigsh(
-            operator, q, v0=start, seed=seed, which="LA", tol=self.tol, maxiter=self.max_iter, ncv=width
-        )
-        return _repaired(A, vectors.astype(A.dtype), q, rng, len(products))
+        m = min(n, max(NARROWEST, q + 20))  # the width of the Krylov space: ARPACK's default, 2q + 1, took longer
+        _, V = seeded_eigsh(operator, q, v0=start, seed=seed, which="LA", tol=self.tol, maxiter=self.max_iter, ncv=m)
+        return _repaired(A, V.astype(A.dtype), q, rng, len(products))
 
 
-def counted_products(A: Any) -> tuple[LinearOperator, list]:
-    """Return A as SciPy's operator, and a list that grows with every product."""
+def counted_products(A: Operator) -> tuple[LinearOperator, list]:
+    """Return A as a SciPy operator, and a list that gets one entry for every product."""
     products: list = []
-    symv = scipy.linalg.get_blas_funcs("symv", dtype=A.dtype)  # reads half the matrix, which is all the cost
+    symv = scipy.linalg.get_blas_funcs("symv", dtype=A.dtype)  # reads only half of the matrix
 
     def matvec(v: np.ndarray) -> np.ndarray:
         products.append(1)
@@ -71,8 +67,8 @@ def counted_products(A: Any) -> tuple[LinearOperator, list]:
     return LinearOperator(A.shape, matvec=matvec, dtype=A.dtype), products
 
 
-def _repaired(A: Any, V: Array, q: int, rng: Any, passes: int) -> Ritz:
-    """Rayleigh–Ritz on what was found and on a random block outside it, sent twice through A."""
+def _repaired(A: Operator, V: Array, q: int, rng: np.random.Generator, passes: int) -> Ritz:
+    """Rayleigh–Ritz on the vectors found and on a random block outside their span, multiplied by A."""
     AV = A @ V
     probe = orthonormal(rng.standard_normal((len(V), PROBES)).astype(V.dtype), V)
     probe = orthonormal(A @ probe, V)

@@ -1,17 +1,19 @@
 """Eigenpairs by a randomised block Krylov method."""
 
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from ..._core.arrays import asarray_like, hstack, namespace
 from ..._core.registry import register
+from ..operators import Operator
 from ..ritz import Ritz, orthonormal, rayleigh_ritz
 
 
 @register("randomized")
 @dataclass(frozen=True)
 class Randomized:
-    """Randomised block Krylov: ``power + 1`` passes over A, whatever q is.
+    """Randomised block Krylov: ``power + 1`` passes over A, for any q.
 
     Examples
     --------
@@ -27,7 +29,7 @@ class Randomized:
     power: int = 4
     direct = True
 
-    def __call__(self, A: Any, q: int, rng: Any) -> Ritz:
+    def __call__(self, A: Operator, q: int, rng: np.random.Generator) -> Ritz:
         """Return Ritz pairs of A."""
         n = A.shape[0]
         start = asarray_like(rng.standard_normal((n, min(n, q + self.oversample))), A.root, A.dtype)
