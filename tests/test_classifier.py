@@ -494,8 +494,8 @@ def test_without_a_refit_there_is_a_choice_and_no_prediction(data):
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"noise_ratios": []}, "nothing to try for noise_ratio"),
-        ({"kernels": []}, "nothing to try for kernel"),
+        ({"noise_ratios": []}, "no value to try for noise_ratio"),
+        ({"kernels": []}, "no value to try for kernel"),
         ({"noise_ratios": [-0.1]}, "noise_ratio"),
         ({"shrinkages": [2.0]}, "shrinkage"),
         ({"priors": ["even"]}, "priors"),

@@ -432,10 +432,10 @@ def test_a_failed_fit_leaves_the_model_as_it_was(X):
     "options, match",
     [
         ({"n_components": [1, 2, 3]}, "one such number for each of the 2 clusters"),
-        ({"n_components": [1, -1]}, "whole number"),
-        ({"init": np.ones((80, 3))}, r"of the shape \(80, 2\)"),
+        ({"n_components": [1, -1]}, "integer ≥ 0"),
+        ({"init": np.ones((80, 3))}, r"of shape \(80, 2\)"),
         ({"init": -np.ones((80, 2))}, "numbers ≥ 0"),
-        ({"init": np.zeros((80, 2))}, "not all of them 0"),
+        ({"init": np.zeros((80, 2))}, "a positive sum in every row"),
         ({"solver": "lanczos"}, "solver"),
         ({"noise_variance": 0}, "noise_variance"),
     ],
@@ -448,7 +448,7 @@ def test_what_cannot_be_is_refused(X, options, match):
 def test_what_is_not_there_yet_is_refused(X):
     with pytest.raises(NotFittedError):
         mixture().predict(X)
-    with pytest.raises(ValueError, match="n_samples must be a whole number"):
+    with pytest.raises(ValueError, match="n_samples must be an integer"):
         mixture().fit(X).sample(0)
 
 

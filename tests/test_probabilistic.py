@@ -313,7 +313,7 @@ def test_large_matrices_are_refused_before_work_unless_it_is_meant():
 
 
 def test_expectation_maximisation_needs_a_number_of_components(X):
-    with pytest.raises(ValueError, match="solver='em' finds as many components as it is told"):
+    with pytest.raises(ValueError, match="solver='em' finds a given number of components"):
         ProbabilisticKernelPCA(solver="em").fit(X)
     assert fitted(X, None, noise_variance=0.05, solver="em").n_components_ >= 1
 
@@ -416,7 +416,7 @@ def test_errors_say_what_was_given(X):
     for n_samples in (0, 1.5, -1):
         with pytest.raises(ValueError, match="n_samples must be an integer ≥ 1"):
             model.sample(n_samples)
-    with pytest.raises(ValueError, match="H has 2 columns, and this model has 3 latent variables"):
+    with pytest.raises(ValueError, match="H has 2 columns, and this model has 3 components"):
         model.features(np.zeros((1, 2)))
     with pytest.raises(NotFittedError):
         ProbabilisticKernelPCA().sample()

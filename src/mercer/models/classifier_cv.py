@@ -1,86 +1,88 @@
-"""The classifier with its settings chosen by cross-validation, at little more than the price of the kernels' widths."""
+"""The classifier with its parameters chosen by cross-validation, with one decomposition for many parameter values."""
 
-from numbers import Integral
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.registry import stored
-from .._core.sklearn import CallbackSupportMixin, Interval, reported, with_callbacks
+from .._core.sklearn import CallbackSupportMixin, with_callbacks
 from .._core.tiles import in_threads
-from ..kernels import RBF, Precomputed, as_kernel
+from ..kernels import RBF, Kernel, Precomputed, as_kernel
 from ..kernels.width import median_sqdist
 from ..linalg.operators import Gram
 from ..rkhs.held_out import HeldOut
 from . import validation
 from .classifier import KernelPCAClassifier
-from .drawing import DrawsRegions
+from .drawing import RegionPlotMixin
+from .parameters import AT_LEAST_0, AT_LEAST_1, constraints, generator
 from .targets import check_labels, class_components, class_priors
 
 OCTAVES = np.arange(-8, 9)  # of γ about 1/median: from far too wide to far too narrow for most data
 HALF_DECADES = np.arange(0, -11, -1) / 2  # of ρ: from all of the variance within classes to 1e-5 of it
 STEPS = 34  # numbers of components from 1 to the size of the largest class, in equal ratios
 AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # of the grid, in this order
-
-
-def _refitted(self):
-    return self.refit
+DIGITS = 12  # to which average errors are compared: they may differ by rounding
+_refitted = available_if(lambda self: self.refit)
 
 
 @stored("models.KernelPCAClassifierCV")
-class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """:class:`KernelPCAClassifier` with kernel, shrinkage, priors, noise and components chosen by cross-validation.
 
-    One eigendecomposition for each kernel, shrinkage, fold and class serves every number of components, every noise
-    and every prior, by cumulative sums. The setting of least error, averaged over all folds, is chosen; of equal ones
-    the first, in the order of the grids: kernels, shrinkages, priors, noise ratios, components. The grids that stand
-    for None run from simple to complex: from wide to narrow kernels, from much noise to none.
+    One eigendecomposition for each kernel, shrinkage, fold and class serves all numbers of components, noise ratios and
+    priors, by cumulative sums. The parameters of smallest mean error over all folds are chosen; among equal ones the
+    first, in the order of the grids: kernels, shrinkages, priors, noise ratios, components. The default grids go from
+    simple to complex models: from wide to narrow kernels, from much noise to none.
 
     Parameters
     ----------
     kernels : list of str, Kernel or callable, or None, default=None
         Kernels to try; None for RBF kernels of 17 widths, γ = 2ᵏ/median squared distance, k = −8 … 8.
     n_components : list, int or None, default=None
-        Numbers of components to try, each as ``KernelPCAClassifier`` takes it: a number, None for all λ > ρ, or one
-        for each class. None for all λ > ρ, 0, and up to 34 numbers from 1 to the size of the largest class; a number
-        for itself alone.
+        Numbers of components to try, each as in :class:`KernelPCAClassifier`: a number, None for all λ > ρ, or one for
+        each class. None tries all λ > ρ, 0, and up to 34 numbers from 1 to the size of the largest class.
     noise_ratios : array-like of float or None, default=None
-        Shares of the variance within classes to try as ρ; 0 is the limiting rule. None for 1, 10^−½, …, 10^−5 and 0.
+        Noise variances to try, relative to the variance within classes; 0 is the limiting rule. None for 1, 10^−½, …,
+        10^−5 and 0.
     shrinkages : array-like of float, default=(0.0,)
         Shrinkages to try.
     priors : list, default=("empirical",)
         Priors to try.
     cv : int, splitter, iterable or None, default=5
-        The number of folds, in which every class is spread evenly, or what else scikit-learn takes.
+        Number of stratified folds, or any other value that scikit-learn takes.
     n_repeats : int, default=1
-        How often the rows are dealt into folds anew, where ``cv`` is a number.
+        Number of repetitions with different folds, if ``cv`` is a number.
     refit : bool, default=True
-        Whether to fit the best setting to all rows.
-    random_state : int, RandomState or None, default=None
-        For the folds.
+        Whether to fit the best model on all samples.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the folds.
 
     Attributes
     ----------
     best_params_ : dict
-        The setting of least error: parameters of ``KernelPCAClassifier``.
+        The parameters of ``KernelPCAClassifier`` with the smallest error.
     best_score_ : float
-        Its accuracy, averaged over the folds.
+        Their mean accuracy over the folds.
     best_estimator_ : KernelPCAClassifier
-        Fitted to all rows, where ``refit`` is true.
+        The best model fitted on all samples, if ``refit`` is true.
     errors_ : ndarray of shape (kernels, shrinkages, priors, noise_ratios, n_components)
-        The error of each setting, averaged over the folds.
+        The mean error over the folds of each combination.
     grid_ : dict
         The values along each axis of ``errors_``.
     cv_results_ : dict of ndarray
         The same as columns, for ``pandas.DataFrame``: ``param_…``, ``mean_test_score``, ``std_test_score`` (over the
         folds) and ``rank_test_score``.
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The class labels.
 
     Examples
     --------
@@ -94,69 +96,47 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
     True
     """
 
-    _doc_link_module = "mercer"
-    _keeps_rows = False  # the best estimator takes its own copy
-    _parameter_constraints: dict = {
-        "kernels": [list, tuple, None],
-        "n_components": [list, tuple, np.ndarray, Interval(Integral, 0, None, closed="left"), None],
-        "noise_ratios": ["array-like", None],
-        "shrinkages": ["array-like"],
-        "priors": [list, tuple],
-        "cv": ["cv_object"],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
-        "refit": ["boolean"],
-        "random_state": ["random_state"],
-    }
+    kernels: Sequence | None = None
+    _: KW_ONLY
+    n_components: Sequence | int | None = None
+    noise_ratios: ArrayLike | None = None
+    shrinkages: ArrayLike = (0.0,)
+    priors: Sequence = ("empirical",)
+    cv: Any = 5
+    n_repeats: int = 1
+    refit: bool = True
+    random_state: Any = None
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        n_components=None,
-        noise_ratios=None,
-        shrinkages=(0.0,),
-        priors=("empirical",),
-        cv=5,
-        n_repeats=1,
-        refit=True,
-        random_state=None,
-    ):
-        self.kernels = kernels
-        self.n_components = n_components
-        self.noise_ratios = noise_ratios
-        self.shrinkages = shrinkages
-        self.priors = priors
-        self.cv = cv
-        self.n_repeats = n_repeats
-        self.refit = refit
-        self.random_state = random_state
+    _doc_link_module = "mercer"
+    _parameter_constraints = constraints(
+        "random_state",
+        kernels=[list, tuple, None],
+        n_components=[list, tuple, np.ndarray, AT_LEAST_0, None],
+        noise_ratios=["array-like", None],
+        shrinkages=["array-like"],
+        priors=[list, tuple],
+        cv=["cv_object"],
+        n_repeats=[AT_LEAST_1],
+        refit=["boolean"],
+    )
 
     @with_callbacks
-    def fit(self, X, y):
-        """Choose a setting, and fit it to all rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows; where ``kernels`` is ``["precomputed"]`` the matrix k(xᵢ, xⱼ).
-        y : array-like of shape (n_samples,)
-            Their labels.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with validation.unchanged_on_error(self), reported(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the parameters, and fit the best model on all samples; see :meth:`KernelPCAClassifier.fit`."""
+        with validation.fitting(self, X, y):
             self._fit(X, y)
         return self
 
-    def _fit(self, X, y):
-        self._validate_params()
+    def _fit(self, X: Any, y: Any) -> None:
         given = self._given()
         X = validation.check_rows(self, X, _strictest(given), fit=True)
         y = check_labels(self, X, y)
-        self._check_size(X.shape[0])
+        if X.shape[0] > validation.ALL_COMPONENTS:
+            raise ValueError(
+                f"KernelPCAClassifierCV decomposes whole kernel matrices, and there are {X.shape[0]} rows, which would "
+                f"take hours. Fit it on at most {validation.ALL_COMPONENTS} of them, or use GridSearchCV with "
+                "KernelPCAClassifier(n_components=…, solver='landmarks')."
+            )
         if any(isinstance(kernel, Precomputed) for kernel in given):
             validation.check_gram(X)
         self.classes_, numbers = np.unique(y, return_inverse=True)
@@ -168,74 +148,65 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
         if self.refit:
             self.best_estimator_ = KernelPCAClassifier(**self.best_params_, solver="exact").fit(X, y)
 
-    @staticmethod
-    def _check_size(n):
-        if n > validation.ALL_COMPONENTS:
-            raise ValueError(
-                f"KernelPCAClassifierCV decomposes whole kernel matrices, and there are {n} rows: it would take hours. "
-                f"Fit it to at most {validation.ALL_COMPONENTS} of them, or use GridSearchCV with "
-                "KernelPCAClassifier(n_components=…, solver='landmarks')."
-            )
-
-    def _given(self):
-        """The kernels as they are given."""
+    def _given(self) -> list[Kernel]:
+        """Return the kernels to try, not bound to data."""
         kernels = ["rbf"] if self.kernels is None else self.kernels
         if len(kernels) == 0:
-            raise ValueError("There is nothing to try for kernel: give at least one value.")
+            raise ValueError("There is no value to try for kernel: give at least one.")
         return [as_kernel(kernel) for kernel in kernels]
 
-    def _grid(self, kernels, y):
-        """The values along each axis of ``errors_``."""
+    def _grid(self, kernels: list[Kernel], y: np.ndarray) -> dict[str, list]:
+        """Return the values along each axis of ``errors_``."""
         largest = int(np.bincount(y).max())
         ratios = np.append(10.0**HALF_DECADES, 0) if self.noise_ratios is None else self.noise_ratios
         grid = {
             "kernel": kernels,
-            "shrinkage": [*np.asarray(self.shrinkages, float).tolist()],
+            "shrinkage": np.asarray(self.shrinkages, float).tolist(),
             "priors": list(self.priors),
-            "noise_ratio": [*np.asarray(ratios, float).tolist()],
+            "noise_ratio": np.asarray(ratios, float).tolist(),
             "n_components": self._candidates(largest),
         }
         for name, values in grid.items():
             if not values:
-                raise ValueError(f"There is nothing to try for {name}: give at least one value.")
+                raise ValueError(f"There is no value to try for {name}: give at least one.")
         for name in ("shrinkage", "noise_ratio", "priors"):
             for value in grid[name]:
                 KernelPCAClassifier(**{name: value})._validate_params()
         return grid
 
-    def _candidates(self, largest):
-        """Numbers of components to try."""
+    def _candidates(self, largest: int) -> list:
+        """Return the numbers of components to try."""
         if self.n_components is None:
             return some_components(largest)
-        return [self.n_components] if isinstance(self.n_components, Integral) else list(self.n_components)
+        return [self.n_components] if isinstance(self.n_components, int | np.integer) else list(self.n_components)
 
-    def _folds(self, X, y):
-        """Pairs of row numbers: to fit, and held out."""
+    def _folds(self, X: Any, y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield pairs of row numbers: to fit on, and held out."""
         if not isinstance(self.cv, int | np.integer):
             yield from check_cv(self.cv, y, classifier=True).split(X, y)
             return
         if self.cv > len(y):
-            raise ValueError(f"cv={self.cv} needs at least as many rows, and n_samples = {len(y)}.")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            raise ValueError(f"cv={self.cv} needs at least as many samples, and n_samples = {len(y)}.")
+        rng = generator(self.random_state)
         for _ in range(self.n_repeats):
-            fold = stratified_folds(y, self.cv, rng)
+            fold = stratified_folds(y, int(self.cv), rng)
             yield from ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(self.cv))
 
-    def _errors_of(self, kernel, X, y, folds):
-        """The errors of all settings with one kernel: (folds, shrinkages, priors, noise ratios, candidates)."""
+    def _errors_of(self, kernel: Kernel, X: Any, y: np.ndarray, folds: list) -> np.ndarray:
+        """Return the errors with one kernel: (folds, shrinkages, priors, noise ratios, n_components)."""
         K = X.astype(float) if isinstance(kernel, Precomputed) else Gram(kernel, X).dense()
         validation.check_diagonal(K.diagonal(), kernel)
         candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
         q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
 
-        def work(lane):
+        def work(lane: list) -> list:
             return [self._errors_of_fold(K, y, q, *fold) for fold in lane]
 
         lanes = in_threads(work, folds, "cross-validation")
         return np.array([lanes[i % len(lanes)][i // len(lanes)] for i in range(len(folds))])
 
-    def _errors_of_fold(self, K, y, q, rows, held):
-        """(shrinkages, priors, noise ratios, candidates). A class that the fold did not see is never predicted."""
+    def _errors_of_fold(self, K: np.ndarray, y: np.ndarray, q: np.ndarray, rows: Any, held: Any) -> list:
+        """Return the errors on one fold. A class that is missing in its training samples is never predicted."""
         seen, numbers = np.unique(y[rows], return_inverse=True)
         ratios = self.grid_["noise_ratio"]
         classes = HeldOut(K, numbers, rows, held, least=min(ratios))
@@ -246,17 +217,17 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
         shrinkages = self.grid_["shrinkage"]
         return [classes.misclassified(shrinkage, truth, q[:, seen], ratios, log_priors) for shrinkage in shrinkages]
 
-    def _choose(self, errors, sizes):
-        """Average over the folds, by the number of rows that they held out, and take the first of the least."""
+    def _choose(self, errors: np.ndarray, sizes: np.ndarray) -> None:
+        """Average the errors over the folds, weighted by their sizes, and choose the first of the smallest."""
         self.errors_ = np.average(errors, axis=0, weights=sizes)
-        index = np.unravel_index(np.argmin(_rounded(self.errors_)), self.errors_.shape)
+        index = np.unravel_index(np.argmin(np.round(self.errors_, DIGITS)), self.errors_.shape)
         self.best_params_ = {name: self.grid_[name][i] for name, i in zip(AXES, index, strict=True)}
         self.best_score_ = 1 - float(self.errors_[index])
         self._spread = errors.std(axis=0)
 
     @property
-    def cv_results_(self):
-        """All settings and their scores, as columns."""
+    def cv_results_(self) -> dict[str, np.ndarray]:
+        """All combinations and their scores, as columns."""
         indices = np.indices(self.errors_.shape).reshape(len(AXES), -1)
         results = {}
         for name, index in zip(AXES, indices, strict=True):
@@ -264,37 +235,34 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
         return results | {
             "mean_test_score": 1 - self.errors_.ravel(),
             "std_test_score": self._spread.ravel(),
-            "rank_test_score": rankdata(_rounded(self.errors_.ravel()), method="min").astype(int),
+            "rank_test_score": rankdata(np.round(self.errors_.ravel(), DIGITS), method="min").astype(int),
         }
 
-    @available_if(_refitted)
-    def predict(self, X):
-        """Return the label of each row: (n_samples,)."""
-        return self._best().predict(self._rows(X))
+    @_refitted
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted class of each sample: (n_samples,)."""
+        return self._of_best("predict", X)
 
-    @available_if(_refitted)
-    def predict_proba(self, X):
+    @_refitted
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return the posterior probabilities of the classes: (n_samples, n_classes)."""
-        return self._best().predict_proba(self._rows(X))
+        return self._of_best("predict_proba", X)
 
-    @available_if(_refitted)
-    def predict_log_proba(self, X):
-        """Return their logarithms: (n_samples, n_classes)."""
-        return self._best().predict_log_proba(self._rows(X))
+    @_refitted
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of ``predict_proba``: (n_samples, n_classes)."""
+        return self._of_best("predict_log_proba", X)
 
-    @available_if(_refitted)
-    def decision_function(self, X):
-        """Return what :meth:`KernelPCAClassifier.decision_function` does."""
-        return self._best().decision_function(self._rows(X))
+    @_refitted
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return :meth:`KernelPCAClassifier.decision_function` of the best model."""
+        return self._of_best("decision_function", X)
 
-    def _best(self):
+    def _of_best(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
+        return getattr(self.best_estimator_, method)(validation.check_rows(self, X, _strictest(self._given())))
 
-    def _rows(self, X):
-        return validation.check_rows(self, X, _strictest(self._given()))
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         models = [KernelPCAClassifier(kernel=kernel).__sklearn_tags__() for kernel in self.kernels or ["rbf"]]
         tags.input_tags.sparse = all(model.input_tags.sparse for model in models)
@@ -303,38 +271,33 @@ class KernelPCAClassifierCV(DrawsRegions, CallbackSupportMixin, ClassifierMixin,
         return tags
 
 
-def _strictest(kernels):
-    """The kernel that asks most of the rows."""
+def _strictest(kernels: list[Kernel]) -> Kernel:
+    """Return the kernel with the most requirements on the data."""
     return max(kernels, key=lambda kernel: (kernel.nonnegative, not kernel.sparse))
 
 
-def rbf_widths(X):
-    """RBF kernels from wide to narrow, about the median of the squared distances."""
-    median = median_sqdist(X) or 1.0  # equal rows have any width
+def rbf_widths(X: Any) -> list[Kernel]:
+    """Return RBF kernels from wide to narrow, about the median of the squared distances."""
+    median = median_sqdist(X) or 1.0  # if all samples are equal, any width will do
     return [RBF(gamma=float(2.0**k / median)) for k in OCTAVES]
 
 
-def some_components(largest):
-    """None for all, 0, and numbers from 1 up in equal ratios."""
+def some_components(largest: int) -> list:
+    """Return None (for all), 0, and numbers from 1 up in equal ratios."""
     return [None, 0, *np.unique(np.geomspace(1, max(largest, 1), STEPS).round().astype(int)).tolist()]
 
 
-def stratified_folds(y, k, rng):
-    """The fold of each row: rows in random order, class after class, are dealt to the folds in turn."""
+def stratified_folds(y: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the fold of each sample: shuffled samples, sorted by class, are assigned to the folds in turn."""
     order = rng.permutation(len(y))
     fold = np.empty(len(y), int)
     fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % k
     return fold
 
 
-def _objects(values):
-    """An array of what may be sequences themselves."""
+def _objects(values: list) -> np.ndarray:
+    """Return a one-dimensional array of values that may be sequences themselves."""
     array = np.empty(len(values), object)
     for i, value in enumerate(values):
         array[i] = value
     return array
-
-
-def _rounded(errors):
-    """Errors whose averages differ in rounding alone made equal."""
-    return np.round(errors, 12)

@@ -1,7 +1,7 @@
-"""Fitted models made small: the same estimator on few anchors, without its training data."""
+"""Compression of fitted models: the same estimator on few anchors, without its training data."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,33 +10,37 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.registry import stored
 from ..preimage import reduce
-from ..rkhs import Subspace
+from ..rkhs import Basis, Subspace
 from . import validation
+from .parameters import check_count
 
 
 class Compressible(Protocol):
-    """What ``compress`` needs of a fitted model; ``KernelTransformer`` has it for models of one subspace."""
+    """What :func:`compress` needs of a fitted model; ``KernelTransformer`` has it for models of one subspace."""
 
     @property
     def _rho(self) -> float:
-        """The variance in every direction outside the subspaces, 0 where the model has none."""
+        """The noise variance in every direction outside the subspaces; 0 for models without one."""
 
     def _subspaces(self) -> list[Subspace]:
         """Return the subspaces that the model consists of."""
 
     def _with_subspaces(self, subspaces: list[Subspace]) -> Any:
-        """Return a copy of the fitted model with other subspaces."""
+        """Return a copy of the model with these subspaces in place of its own."""
+
+
+NEEDED = ("_rho", "_subspaces", "_with_subspaces")  # the members of the protocol
 
 
 @stored("models.Compression")
 @dataclass(frozen=True, eq=False)
 class Compression:
-    """What became of a model, against the one that was given: the fitted attribute ``compression_``.
+    """The result of a compression, compared with the original model: the fitted attribute ``compression_``.
 
-    ``errors`` holds φ = ‖u − P_Z u‖² ≤ 1 of each axis, of one subspace after the other where a model has several. A
-    coordinate along that axis moved by at most √(2φ)·‖φ(x) − φ̄‖, whatever x is. ``mean_errors`` holds ‖φ̄ − P_Zφ̄‖² of
-    each mean, as a share of the variance around it. ``n_anchors_before`` and ``n_anchors`` count kernel evaluations for
-    each row that is transformed, ``bytes_before`` and ``bytes`` all arrays of the model.
+    ``errors`` holds φ = ‖u − P_Z u‖² ≤ 1 of each axis, subspace by subspace. A coordinate along that axis changes by at
+    most √(2φ)·‖φ(x) − φ̄‖ for any x. ``mean_errors`` holds ‖φ̄ − P_Zφ̄‖² of each mean, relative to the variance around
+    it. ``n_anchors_before`` and ``n_anchors`` are the numbers of kernel evaluations for each sample to be transformed,
+    ``bytes_before`` and ``bytes`` the sizes of all arrays of the model.
     """
 
     n_anchors_before: int
@@ -47,44 +51,47 @@ class Compression:
     bytes: int
 
     @property
-    def error(self):
-        """The largest error of an axis or a mean: what ``tol`` bounds."""
+    def error(self) -> float:
+        """The largest error of an axis or a mean, which ``tol`` bounds."""
         return float(max(self.errors.max(initial=0.0), self.mean_errors.max(initial=0.0)))
 
     @property
-    def speedup(self):
-        """How many times fewer kernel evaluations ``transform`` needs."""
+    def speedup(self) -> float:
+        """The factor by which ``transform`` needs fewer kernel evaluations."""
         return self.n_anchors_before / max(self.n_anchors, 1)
 
 
-def compress(model, n_anchors=None, *, tol=None, free=False, max_iter=200):
+def compress(
+    model: Any, n_anchors: int | None = None, *, tol: float | None = None, free: bool = False, max_iter: int = 200
+) -> Any:
     """Return a copy of a fitted model on few anchors, without its training data.
 
-    One set of anchors carries the mean and the axes of all parts of the model. Anchors are chosen greedily among those
-    that the model has, each the one that lowers the sum of all errors φ = ‖u − P_Z u‖² most; coefficients are the best
-    ones for all axes at once. Axes are made orthonormal again, each paired with its own, and variances are those that
-    the model has along them, so that coordinates, reconstruction errors, densities and pre-images all go on working.
+    The mean and the axes of all parts of the model are expanded on one set of anchors. These are selected greedily
+    among the anchors of the model, each time the one that reduces the sum of all errors φ = ‖u − P_Z u‖² most;
+    coefficients are optimal for all axes at once. Axes are orthonormalised again and matched to the original ones, and
+    variances are those of the model along them, so that coordinates, reconstruction errors, densities and pre-images
+    still work.
 
     Parameters
     ----------
     model : estimator
         A fitted estimator of this package. It is not changed.
     n_anchors : int, default=None
-        How many anchors to keep at most: fewer where fewer span the same. Give this or ``tol``.
+        Maximum number of anchors; fewer are kept if they span the same space. Give either this or ``tol``.
     tol : float, default=None
-        Keep as few anchors, in the order they are chosen, as leave no axis and no mean an error above this number
+        Keep as few of the selected anchors as possible such that no axis and no mean has an error above this number
         between 0 and 1.
     free : bool, default=False
-        Whether anchors may then leave the rows they were chosen from and move to where the errors are least. That takes
-        dense rows and a differentiable kernel, and more time; it leaves a third of the errors, or far less.
+        Whether to optimise the positions of the anchors after the selection. This needs dense data, a differentiable
+        kernel and more time; it reduces the errors to a third, or far less.
     max_iter : int, default=200
-        How many steps the moving anchors take at most.
+        Maximum number of optimisation steps with ``free=True``.
 
     Returns
     -------
     model : estimator
-        A fitted estimator of the same class, whose ``compression_`` tells the error of each component, and the anchors
-        and bytes before and after.
+        A fitted estimator of the same class. Its ``compression_`` has the error of each component, and the numbers of
+        anchors and bytes before and after.
 
     Examples
     --------
@@ -98,16 +105,16 @@ def compress(model, n_anchors=None, *, tol=None, free=False, max_iter=200):
     >>> bool(small.compression_.error < 0.01)
     True
     """
-    check_model(model)
-    targets = reduce.Targets(model._subspaces())
+    fitted = check_model(model)
+    targets = reduce.Targets(fitted._subspaces())
     check_arguments(targets, n_anchors, tol, free, max_iter)
     if n_anchors == targets.Z.shape[0]:
         subspaces, errors = targets.whole(), np.zeros(len(targets.weights))
     else:
         basis = _chosen(targets, n_anchors, tol, free, max_iter)
-        subspaces = [reduce.reduced(s, basis, model._rho) for s in model._subspaces()]
+        subspaces = [reduce.reduced(s, basis, fitted._rho) for s in fitted._subspaces()]
         errors = reduce.errors(targets.vectors, targets.weights, basis)
-    small = model._with_subspaces(subspaces)
+    small = fitted._with_subspaces(subspaces)
     small.compression_ = Compression(
         n_anchors_before=targets.Z.shape[0],
         n_anchors=subspaces[0].Z.shape[0],
@@ -119,8 +126,8 @@ def compress(model, n_anchors=None, *, tol=None, free=False, max_iter=200):
     return small
 
 
-def _chosen(targets, n_anchors, tol, free, max_iter):
-    """The basis of the anchors asked for."""
+def _chosen(targets: Any, n_anchors: int | None, tol: float | None, free: bool, max_iter: int) -> Basis:
+    """Return the basis on the anchors to keep."""
     f, weights, dtype = targets.vectors, targets.weights, targets.dtype
     least = max(1, *(len(s.axes) for s in targets.subspaces))  # orthonormal axes need as many points
     most = targets.Z.shape[0] if n_anchors is None else n_anchors
@@ -133,36 +140,35 @@ def _chosen(targets, n_anchors, tol, free, max_iter):
     return reduce.basis_on(targets.kernel, Z.astype(targets.Z.dtype), dtype)
 
 
-def check_model(model):
-    """Refuse what cannot be taken apart."""
-    if not hasattr(model, "_with_subspaces"):
+def check_model(model: Any) -> Compressible:
+    """Return the model; raise an error if it is not fitted or cannot be compressed."""
+    missing = [name for name in NEEDED if not hasattr(type(model), name)]
+    if missing:
         raise TypeError(
-            f"compress takes a fitted estimator of mercer, such as KernelPCA, and {type(model).__name__} was given."
+            f"compress takes a fitted estimator of mercer, such as KernelPCA, and {type(model).__name__} was given, "
+            f"which has no {', '.join(missing)} (the protocol mercer.models.compress.Compressible)."
         )
     check_is_fitted(model)
+    return model
 
 
-def check_arguments(targets, n_anchors, tol, free, max_iter):
-    """Refuse arguments that say too little, too much or what no model can do."""
+def check_arguments(targets: Any, n_anchors: Any, tol: Any, free: bool, max_iter: Any) -> None:
+    """Raise an error for arguments that are invalid, or impossible for this model."""
     if (n_anchors is None) == (tol is None):
         given = "neither was" if tol is None else "both were"
         raise ValueError(f"compress takes either n_anchors or tol, and {given} given.")
     if tol is not None and not (isinstance(tol, Real) and 0 < float(tol) < 1):
         raise ValueError(f"tol must be a number between 0 and 1, the largest error of an axis, and {tol!r} was given.")
-    if not isinstance(max_iter, Integral) or max_iter < 1:
-        raise ValueError(f"max_iter must be an integer ≥ 1, and {max_iter!r} was given.")
+    check_count("max_iter", max_iter)
     if n_anchors is not None:
         check_number(targets, n_anchors)
-    if free:
-        check_free(targets)
-    check_definite(targets)
+    check_kernel(targets, free)
 
 
-def check_number(targets, n_anchors):
-    """Refuse more anchors than there are, and fewer than orthonormal axes need."""
+def check_number(targets: Any, n_anchors: Any) -> None:
+    """Raise an error for more anchors than there are, or fewer than orthonormal axes need."""
     points, axes = targets.Z.shape[0], max(len(s.axes) for s in targets.subspaces)
-    if isinstance(n_anchors, bool) or not isinstance(n_anchors, Integral) or n_anchors < 1:
-        raise ValueError(f"n_anchors must be an integer ≥ 1, and {n_anchors!r} was given.")
+    check_count("n_anchors", n_anchors)
     if n_anchors > points:
         raise ValueError(f"n_anchors={n_anchors} is more than the {points} anchors that the model has.")
     if n_anchors < axes:
@@ -172,17 +178,12 @@ def check_number(targets, n_anchors):
         )
 
 
-def check_free(targets):
-    """Refuse to move what has no place to go to or no slope to go down."""
-    kernel = targets.kernel
-    if not kernel.differentiable:
-        raise ValueError(f"free=True needs a kernel with a derivative, and {kernel!r} has none. Use free=False.")
-    if issparse(targets.Z):
+def check_kernel(targets: Any, free: bool) -> None:
+    """Raise an error if the anchors cannot be optimised, or the kernel is indefinite."""
+    if free and not targets.kernel.differentiable:
+        raise ValueError(f"free=True needs a kernel with a derivative, not {targets.kernel!r}. Use free=False.")
+    if free and issparse(targets.Z):
         raise ValueError("free=True needs dense rows, and this model has sparse ones. Use free=False.")
-
-
-def check_definite(targets):
-    """Refuse a geometry in which squares are negative: no error would mean anything."""
     mass = max(s.report.negative_mass for s in targets.subspaces)
     if mass > validation.NEGLIGIBLE_MASS:
         raise ValueError(
@@ -191,14 +192,14 @@ def check_definite(targets):
         )
 
 
-def nbytes(thing):
-    """The bytes of all arrays that an object holds, each counted once."""
+def nbytes(thing: Any) -> int:
+    """Return the size in bytes of all arrays that an object holds, each counted once."""
     arrays: dict = {}
     _collect(thing, arrays, set())
     return int(sum(arrays.values()))
 
 
-def _collect(thing, arrays, seen):
+def _collect(thing: Any, arrays: dict, seen: set) -> None:
     if id(thing) in seen or isinstance(thing, str | bytes | type):
         return
     seen.add(id(thing))

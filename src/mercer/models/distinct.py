@@ -1,4 +1,4 @@
-"""The rows that a fit sees where neither their order nor their repetition may matter: equal ones are merged."""
+"""Training samples with equal ones merged, so that neither their order nor their repetition matters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +14,10 @@ from .kernel_parameter import bound_to
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The different rows that count, in an order of their own, with the share ``w`` of each in all weights.
+    """The distinct samples of positive weight in sorted order, with the share ``w`` of each in the sum of weights.
 
-    ``counted`` are the numbers of the rows of X with a weight, ``weights`` their weights, ``member`` which of the
-    ``points`` each of them is. The rows of a precomputed kernel stay as they are. ``kernel`` is bound.
+    ``counted`` are the row numbers of X with a positive weight, ``weights`` their weights, ``member`` the index of each
+    among the ``points``. Samples of a precomputed kernel are not merged. ``kernel`` is bound.
     """
 
     kernel: Kernel
@@ -29,8 +29,8 @@ class Rows:
     member: np.ndarray
 
     @classmethod
-    def of(cls, kernel, X, sample_weight, names=None):
-        """The rows of X, checked already, that have a weight."""
+    def of(cls, kernel: Kernel, X: Any, sample_weight: Any, names: Any = None) -> "Rows":
+        """Return the distinct samples of X, which is validated already."""
         weights, counted = validation.check_weights(sample_weight, X)
         weights = np.ones(len(counted)) if weights is None else weights
         kernel, points, gram = bound_to(kernel, X, weights, counted, names=names)
@@ -38,23 +38,23 @@ class Rows:
         w = np.bincount(member, weights)
         return cls(kernel, points, gram, w / w.sum(), counted, weights, member)
 
-    def merged(self, R):
-        """The weighted means over equal rows of what is given for each row of X: (n, k) → (points, k)."""
+    def merged(self, R: np.ndarray) -> np.ndarray:
+        """Return the weighted means over equal samples of an array with a row for each sample: (n, k) → (points, k)."""
         sums = [np.bincount(self.member, self.weights * r) for r in R[self.counted].T]
         return np.column_stack(sums) / np.bincount(self.member, self.weights)[:, None]
 
 
-def _distinct(X):
-    """The different rows in an order of their own, and which of them each row is."""
+def _distinct(X: Any) -> tuple[Any, np.ndarray]:
+    """Return the distinct rows in sorted order, and the index of each row among them."""
     if issparse(X):
         _, first, member = np.unique(_keys(X), return_index=True, return_inverse=True)
         return X[first], member.ravel()
     points, member = np.unique(X, axis=0, return_inverse=True)
-    return points, member.ravel()  # some versions of NumPy give a column
+    return points, member.ravel()  # some versions of NumPy return a column
 
 
-def _keys(X):
-    """Bytes for each row of a sparse matrix, equal for equal rows."""
+def _keys(X: Any) -> np.ndarray:
+    """Return bytes for each row of a sparse matrix that are equal for equal rows."""
     X = X.copy()
     X.sum_duplicates()
     X.eliminate_zeros()

@@ -1,79 +1,39 @@
-"""Pictures as methods of models: what a first look asks for, of the functions of :mod:`mercer.plots`."""
+"""The method ``plot`` of the models, by functions of :mod:`mercer.plots` (which imports matplotlib when called)."""
 
 from typing import Any
 
 
-def pictures() -> Any:
-    """The package of pictures, which lies above and is imported when the first one is drawn."""
-    import mercer
+class ScorePlotMixin:
+    """Mixin for models with components."""
 
-    return mercer.plots
-
-
-class DrawsScores:
-    """What a model with components shows of itself."""
-
-    explained_variance_ratio_: Any
     transform: Any
 
-    def plot(self, X=None, y=None, ax=None):
-        """Draw the first two components of rows, or without rows what each component holds.
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Draw the first two components of samples, or without samples the explained variance of all components.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            Rows, drawn by :func:`mercer.plots.scores`; None for :func:`mercer.plots.scree`.
-        y : array-like of shape (n_samples,), default=None
-            Labels or numbers that colour the rows.
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ax : matplotlib axes
+        The functions are :func:`mercer.plots.scores`, where ``y`` colours the samples, and :func:`mercer.plots.scree`.
+        ``ax`` are the matplotlib axes to draw on, by default those of a new figure, and are returned.
         """
-        if X is None:
-            return pictures().scree(self, ax=ax)
-        return pictures().scores(self.transform(X), y, ax=ax)
+        from .. import plots
+
+        return plots.scree(self, ax=ax) if X is None else plots.scores(self.transform(X), y, ax=ax)
 
 
-class DrawsRegions:
-    """What a classifier shows of itself."""
+class RegionPlotMixin:
+    """Mixin for classifiers."""
 
-    def plot(self, X, y, ax=None):
-        """Draw the classes over the plane, for rows of two columns: :func:`mercer.plots.regions`.
+    def plot(self, X: Any, y: Any, ax: Any = None) -> Any:
+        """Draw the predicted class over the plane, for samples of two features: :func:`mercer.plots.regions`."""
+        from .. import plots
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, 2)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Their classes.
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ax : matplotlib axes
-        """
-        return pictures().regions(self, X, y, ax=ax)
+        return plots.regions(self, X, y, ax=ax)
 
 
-class DrawsClusters:
-    """What a mixture shows of itself."""
+class ClusterPlotMixin:
+    """Mixin for mixtures."""
 
-    def plot(self, X, ax=None):
-        """Draw rows of two columns in the colours of their clusters: :func:`mercer.plots.responsibilities`.
+    def plot(self, X: Any, ax: Any = None) -> Any:
+        """Draw samples of two features, coloured by cluster: :func:`mercer.plots.responsibilities`."""
+        from .. import plots
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, 2)
-            Rows.
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ax : matplotlib axes
-        """
-        return pictures().responsibilities(self, X, ax=ax)
+        return plots.responsibilities(self, X, ax=ax)

@@ -1,24 +1,20 @@
-"""scikit-learn's ``KernelPCA`` on this engine: switching is one import.
+"""A drop-in replacement for scikit-learn's ``KernelPCA``: switching is one import."""
 
->>> from mercer.dropin import KernelPCA  # instead of sklearn.decomposition
->>> from sklearn.datasets import load_iris
->>> KernelPCA(2, kernel="rbf", gamma=0.1).fit_transform(load_iris().data).shape
-(150, 2)
-"""
-
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.dense import SMALL
 from .._core.registry import stored
 from .._core.sklearn import Interval, StrOptions
-from ..kernels import RBF, Cosine, FromFunction, Linear, Polynomial, Precomputed, Sigmoid
+from ..kernels import RBF, Cosine, FromFunction, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from ..linalg.eigenpairs import choose
 from ..linalg.operators import Dense
 from ..linalg.solvers.davidson import Davidson
@@ -26,8 +22,9 @@ from ..linalg.solvers.exact import Exact
 from ..linalg.solvers.lanczos import Lanczos
 from ..linalg.solvers.randomized import Randomized
 from ..preimage.learned import ridge
-from ..rkhs import principal_subspace
+from ..rkhs import Subspace, principal_subspace
 from . import validation
+from .parameters import AT_LEAST_0, AT_LEAST_1, NOT_NEGATIVE, constraints, generator
 
 ZERO = 1e-12  # of λ₁: smaller eigenvalues are set to zero, as scikit-learn does in double precision
 FINE = 1e-10  # residual that gives eigenvalues to the last digit
@@ -35,13 +32,14 @@ NEGATIVE = 1e-5  # of λ₁: larger negative eigenvalues are an error there
 
 
 @stored("dropin.KernelPCA")
+@dataclass(eq=False, repr=False)
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel PCA with exactly the parameters, attributes and errors of ``sklearn.decomposition.KernelPCA``.
 
-    See scikit-learn's documentation for the parameters. What differs: the kernel matrix is not stored where it need
-    not be, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` chooses this engine's solver of
-    the same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's arrays
-    are never written to).
+    See scikit-learn's documentation for the parameters. The differences: the kernel matrix is stored only if it is
+    needed, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` selects a solver of this package
+    with the same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's
+    arrays are never modified).
 
     Examples
     --------
@@ -51,91 +49,70 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     (150, 2)
     """
 
-    _parameter_constraints: dict = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "fit_inverse_transform": ["boolean"],
-        "eigen_solver": [StrOptions({"auto", "dense", "arpack", "randomized"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "iterated_power": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "remove_zero_eig": ["boolean"],
-        "random_state": ["random_state"],
-        "copy_X": ["boolean"],
-        "n_jobs": [None, Integral],
-    }
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: str | Callable = "linear"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict | None = None
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: str = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: int | str = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    copy_X: bool = True
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        alpha=1.0,
-        fit_inverse_transform=False,
-        eigen_solver="auto",
-        tol=0,
-        max_iter=None,
-        iterated_power="auto",
-        remove_zero_eig=False,
-        random_state=None,
-        copy_X=True,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
+    _parameter_constraints = constraints(
+        *("tol", "random_state"),
+        n_components=[AT_LEAST_1, None],
+        kernel=[StrOptions({"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"}), callable],
+        gamma=[NOT_NEGATIVE, None],
+        degree=[NOT_NEGATIVE],
+        coef0=[Interval(Real, None, None, closed="neither")],
+        kernel_params=[dict, None],
+        alpha=[NOT_NEGATIVE],
+        fit_inverse_transform=["boolean"],
+        eigen_solver=[StrOptions({"auto", "dense", "arpack", "randomized"})],
+        max_iter=[AT_LEAST_1, None],
+        iterated_power=[AT_LEAST_0, StrOptions({"auto"})],
+        remove_zero_eig=["boolean"],
+        copy_X=["boolean"],
+        n_jobs=[None, Integral],
+    )
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model; ``y`` is ignored."""
-        with validation.unchanged_on_error(self):
+        with validation.fitting(self, X):
             self._fit(X)
         return self
 
-    def fit_transform(self, X, y=None, **params):
-        """Fit the model and return the coordinates of the training rows."""
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+        """Fit the model and return the coordinates of the training samples."""
         self.fit(X, **params)
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
-    def transform(self, X):
-        """Return the coordinates of each row, (n_samples, n_components)."""
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the coordinates of each sample: (n_samples, n_components)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=validation.DTYPES, reset=False)
         return _padded(self._subspace.project(X), self.eigenvalues_.shape[0])
 
-    def inverse_transform(self, X):
-        """Return rows for coordinates, by the ridge regression that ``fit_inverse_transform`` has learned."""
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return samples for coordinates, by the ridge regression of ``fit_inverse_transform=True``."""
         if not self.fit_inverse_transform:
             raise NotFittedError(
                 "The fit_inverse_transform parameter was not set to True when instantiating and hence the inverse "
                 "transform is not available."
             )
         check_is_fitted(self)
-        return self._score_kernel()(np.asarray(X), self.X_transformed_fit_) @ self.dual_coef_
+        return self._kernel()(np.asarray(X), self.X_transformed_fit_) @ self.dual_coef_
 
-    def _fit(self, X):
-        self._validate_params()
+    def _fit(self, X: Any) -> None:
         if self.fit_inverse_transform and isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
         validation.check_unmasked(X)
@@ -147,9 +124,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.X_fit_ = X
         if self.fit_inverse_transform:
             self.X_transformed_fit_ = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-            self.dual_coef_ = ridge(self._score_kernel(), self.X_transformed_fit_, X, self.alpha)
+            self.dual_coef_ = ridge(self._kernel(), self.X_transformed_fit_, X, self.alpha)
 
-    def _principal_subspace(self, X):
+    def _principal_subspace(self, X: Any) -> Subspace:
         kernel, points, gram = self._kernel().bind(X), X, None
         if isinstance(kernel, Precomputed):
             if X.shape[0] != X.shape[1]:
@@ -157,15 +134,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
                 )
             points, gram = np.arange(len(X))[:, None], Dense((X + X.T) / 2)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         solver = self._solver(X.shape[0], kernel.definite)
         subspace = principal_subspace(kernel, points, self.n_components, gram=gram, solver=solver, rng=rng)
         self._check_negative(subspace)
         keep = subspace.variances > ZERO * subspace.variances.max(initial=0.0)
         return subspace[keep]
 
-    def _set_eigenpairs(self, n):
-        """Scikit-learn's scale: unit eigenvectors of the centred matrix, n·λ; zeros where the rank ends."""
+    def _set_eigenpairs(self, n: int) -> None:
+        """Set unit eigenvectors of the centred matrix and n·λ, as in scikit-learn, padded with zeros."""
         values, B = n * self._subspace.variances, self._subspace.axes.B
         q = len(values)
         if self.n_components is not None and not self.remove_zero_eig:
@@ -173,10 +150,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.eigenvalues_ = _padded(values[None], q)[0].astype(B.dtype)
         self.eigenvectors_ = _padded((B * np.sqrt(values)).astype(B.dtype), q)
 
-    def _check_negative(self, subspace):
-        """Raise where scikit-learn would: when a negative eigenvalue is among those asked for.
+    def _check_negative(self, subspace: Subspace) -> None:
+        """Raise an error as scikit-learn does: if a negative eigenvalue is among those computed.
 
-        Its randomised solver asks for the largest moduli, the others for the largest values.
+        Its randomised solver computes those of largest modulus, the others those of largest value.
         """
         report, found = subspace.report, subspace.variances
         largest, smallest = found.max(initial=0.0), found.min(initial=0.0 if report.last <= 0 else np.inf)
@@ -189,19 +166,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "matrix."
             )
 
-    def _solver(self, n, definite):
-        """The solver of this engine that gives what is asked for; ``"arpack"`` means few pairs to full accuracy."""
+    def _solver(self, n: int, definite: bool) -> Any:
+        """Return the solver for ``eigen_solver``; ``"arpack"`` means few pairs to full accuracy."""
         if self.eigen_solver == "auto":
-            return choose("auto", n, self.n_components)  # in the dual: eigenvectors_ has an entry for each row
+            return choose("auto", n, self.n_components)  # in the dual: eigenvectors_ has an entry for each sample
         if self.eigen_solver == "dense":
             return Exact()
         if self.eigen_solver == "randomized":
-            return Randomized(power=4 if self.iterated_power == "auto" else self.iterated_power)
+            return Randomized(power=4 if isinstance(self.iterated_power, str) else self.iterated_power)
         if n <= SMALL or not definite:
             return Lanczos(self.tol, self.max_iter)
         return Davidson(max(self.tol, FINE))
 
-    def _kernel(self):
+    def _kernel(self) -> Kernel:
         if callable(self.kernel):
             return FromFunction(self._pairwise)
         gamma, coef0 = self.gamma_, self.coef0
@@ -214,29 +191,25 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             "precomputed": Precomputed(),
         }[self.kernel]
 
-    def _score_kernel(self):
-        """The kernel of the same name, on coordinates."""
-        return self._kernel()
-
-    def _pairwise(self, X, Y):
-        """Scikit-learn calls a kernel function for one pair of rows at a time."""
+    def _pairwise(self, X: Any, Y: Any) -> np.ndarray:
+        """Return the kernel matrix of a function, which scikit-learn calls for one pair of samples at a time."""
         return pairwise_kernels(X, Y, metric=self.kernel, **(self.kernel_params or {}))
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return self.eigenvalues_.shape[0]
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_subspace")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.fit_inverse_transform  # what is learned are dense rows
+        tags.input_tags.sparse = not self.fit_inverse_transform  # the regression targets are dense
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _padded(Y, q):
-    """Y with columns of zeros up to q of them."""
+def _padded(Y: np.ndarray, q: int) -> np.ndarray:
+    """Return Y with columns of zeros added up to q of them."""
     return Y if Y.shape[1] == q else np.pad(Y, ((0, 0), (0, q - Y.shape[1])))

@@ -1,107 +1,103 @@
-"""The way back from coordinates to rows, written once for all models."""
+"""From coordinates back to samples: the methods that need pre-images, written once for all models."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from .._core.arrays import Array
 from .._core.dask import rowwise
-from ..kernels import Precomputed
-from ..preimage import LatentGrid, bind_preimage, grid, in_batches, line, walk
+from ..kernels import Kernel, Precomputed
+from ..preimage import LatentGrid, PreimageResult, bind_preimage, grid, in_batches, line, walk
+from ..rkhs import Expansion, Subspace
 from . import validation
 
 
-class Returning:
-    """What a model with a subspace and a setting ``preimage`` does on the way back."""
+class InverseMixin:
+    """Mixin for models with a ``subspace_`` and a parameter ``preimage``.
+
+    ``_project`` and ``_lift`` are the maps between samples, coordinates and feature space; ``_rows`` validates samples.
+    """
 
     preimage: Any
-    subspace_: Any
-    kernel_: Any
+    subspace_: Subspace
+    kernel_: Kernel
     n_features_in_: int
-    _lift: Any
-    _project: Any
+    _nearest: Any
     _rows: Any
 
-    def inverse_transform(self, Y):
-        """Return rows whose images are near φ̄ + Uy: the pre-images of coordinates.
+    def _project(self, X: Array) -> Array:
+        """Return the coordinates of samples, as ``transform`` does."""
+        return self.subspace_.project(X)
+
+    def _lift(self, Y: Array) -> Expansion:
+        """Return the vectors of the feature space with these coordinates."""
+        return self.subspace_.lift(Y)
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """Return samples whose images in feature space are close to φ̄ + Uy: the pre-images of coordinates.
 
         Parameters
         ----------
         Y : array-like of shape (n_samples, n_components_)
-            Coordinates, as ``transform`` gives them.
+            Coordinates, as returned by ``transform``.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Rows in the space of the data.
+            Samples in the space of the data.
         """
         return self.preimages(Y).X
 
-    def preimages(self, Y, near=None):
-        """Return the pre-images of coordinates, with how well each came back.
+    def preimages(self, Y: Any, near: Any = None) -> PreimageResult:
+        """Return the pre-images of coordinates, with the error of each.
 
         Parameters
         ----------
         Y : array-like of shape (n_samples, n_components_)
-            Coordinates, as ``transform`` gives them.
+            Coordinates, as returned by ``transform``.
         near : array-like of shape (n_samples, n_features), default=None
-            Rows to begin from, for the methods that iterate.
+            Samples from which iterative methods start.
 
         Returns
         -------
         result : PreimageResult
-            ``X``, the rows; ``error``, ‖φ(x) − (φ̄ + Uy)‖² for each; ``n_iter``; ``fallback``, which rows another
-            method had to find.
+            ``X``, the samples; ``error``, ‖φ(x) − (φ̄ + Uy)‖² of each; ``n_iter``; ``fallback``, True where another
+            method had to be used.
         """
-        check_is_fitted(self)
-        Y = check_array(Y, dtype=validation.dtypes(Y), input_name="Y", ensure_min_features=0)
-        validation.check_home(self, "inverse_transform", Y, self.subspace_.axes.B)
-        if Y.shape[1] != self._q_found:
-            raise ValueError(f"Y has {Y.shape[1]} columns, and this model has {self._q_found} components.")
+        Y = self._check_coordinates(Y, "Y", "inverse_transform")
         if near is not None:
             near = check_array(near, dtype=validation.dtypes(near), input_name="near")
             validation.check_home(self, "preimages", near, self.subspace_.axes.B)
             if near.shape != (Y.shape[0], self.n_features_in_):
-                raise ValueError(
-                    f"near must have a row for each row of Y and a column for each feature, "
-                    f"{(Y.shape[0], self.n_features_in_)}, and has the shape {near.shape}."
-                )
+                shape = (Y.shape[0], self.n_features_in_)
+                raise ValueError(f"near must have the shape (rows of Y, features) = {shape}, and has {near.shape}.")
         return self._found(self._lift, Y, near)
 
     @rowwise
-    def denoise(self, X):
-        """Return rows of the kind that the model knows, near the given ones: the pre-images of their projections.
+    def denoise(self, X: Any) -> Array:
+        """Return denoised samples, the pre-images of the projections onto the subspace: (n_samples, n_features).
 
-        Where noise is strong, ``preimage=Compensated()`` of :mod:`mercer.preimage` undoes what it did to distances.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Noisy rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows whose images are nearest to the projections of φ(x) onto the subspace.
+        For strong noise, ``preimage=Compensated()`` of :mod:`mercer.preimage` corrects its effect on distances.
         """
-        check_is_fitted(self)
         return self._denoised(self._rows(X)).X
 
-    def interpolate(self, first, last, n_steps=10):
-        """Walk from one row to another along the straight line between their coordinates.
+    def interpolate(self, first: Any, last: Any, n_steps: int = 10) -> np.ndarray:
+        """Interpolate between two samples along the straight line between their coordinates.
 
         Parameters
         ----------
         first, last : array-like of shape (n_features,)
-            Two rows.
+            Two samples.
         n_steps : int, default=10
-            The number of rows to return, the two ends included.
+            Number of samples to return, both ends included.
 
         Returns
         -------
         X : ndarray of shape (n_steps, n_features)
-            The pre-images of points on the line, each begun from the one before; the ends are those of the
-            projections of the two rows.
+            Pre-images of the points on the line, each started from the one before. The ends are the pre-images of the
+            projections of the two samples.
 
         Examples
         --------
@@ -115,31 +111,33 @@ class Returning:
         check_is_fitted(self)
         validation.check_numpy(self, "interpolate", self.subspace_.axes.B)
         ends = check_array(
-            np.stack([np.ravel(first), np.ravel(last)]), dtype=validation.DTYPES, input_name="the two rows"
+            np.stack([np.ravel(first), np.ravel(last)]), dtype=validation.DTYPES, input_name="first and last"
         )
         if ends.shape[1] != self.n_features_in_:
-            raise ValueError(f"The rows have {ends.shape[1]} columns, and this model has {self.n_features_in_}.")
+            raise ValueError(f"The samples have {ends.shape[1]} columns, and this model has {self.n_features_in_}.")
         Y = self._project(ends)
         near = None if isinstance(self.kernel_, Precomputed) else ends[:1]
         return walk(self._preimages(), self._lift, line(Y[:1], Y[1:], n_steps), near)[:, 0]
 
-    def latent_grid(self, components=(0, 1), n_steps=10, quantiles=(0.05, 0.95)):
-        """Return what lies behind a grid over two components, the others held at their means.
+    def latent_grid(
+        self, components: Sequence[int] = (0, 1), n_steps: int = 10, quantiles: Sequence[float] = (0.05, 0.95)
+    ) -> LatentGrid:
+        """Return the pre-images on a grid over two components, with the others at their means.
 
         Parameters
         ----------
         components : pair of int, default=(0, 1)
             The two components.
         n_steps : int, default=10
-            The number of steps along each.
+            Number of steps along each.
         quantiles : pair of float, default=(0.05, 0.95)
-            Where the ranges begin and end, as quantiles of the coordinates of ``anchors_``.
+            Start and end of the grid, as quantiles of the coordinates of ``anchors_``.
 
         Returns
         -------
         grid : LatentGrid
-            ``X`` of shape (n_steps, n_steps, n_features), whose ``X[i, j]`` is the pre-image at (``first[j]``,
-            ``second[i]``): as ``pcolormesh(first, second, …)`` draws it.
+            ``X`` of shape (n_steps, n_steps, n_features), with ``X[i, j]`` the pre-image at (``first[j]``,
+            ``second[i]``), the order of ``pcolormesh(first, second, …)``.
 
         Examples
         --------
@@ -151,31 +149,35 @@ class Returning:
         """
         check_is_fitted(self)
         validation.check_numpy(self, "latent_grid", self.subspace_.axes.B)
-        if not all(0 <= j < self._q_found for j in components) or len({*components}) != 2:
-            raise ValueError(
-                f"components must be two different numbers below {self._q_found}, and {components} was given."
-            )
-        Y = self._project(self.subspace_.Z)
-        first, second, blocks = grid(Y, components, n_steps, quantiles)
+        q = self.subspace_.variances.shape[0]
+        if not all(0 <= j < q for j in components) or len({*components}) != 2:
+            raise ValueError(f"components must be two different numbers below {q}, and {components} was given.")
+        first, second, blocks = grid(self._project(self.subspace_.Z), components, n_steps, quantiles)
         return LatentGrid(walk(self._preimages(), self._lift, blocks), first, second)
 
-    @property
-    def _q_found(self):
-        return self.subspace_.variances.shape[0]
+    def _check_coordinates(self, Y: Any, name: str, method: str) -> Array:
+        """Return Y, an argument of this name, as an array with a column for each component."""
+        check_is_fitted(self)
+        Y = check_array(Y, dtype=validation.dtypes(Y), input_name=name, ensure_min_features=0)
+        validation.check_home(self, method, Y, self.subspace_.axes.B)
+        q = self.subspace_.variances.shape[0]
+        if Y.shape[1] != q:
+            raise ValueError(f"{name} has {Y.shape[1]} columns, and this model has {q} components.")
+        return Y
 
-    def _denoised(self, X):
-        """The pre-images of the projections of rows, projected as the method asks for."""
+    def _denoised(self, X: Array) -> PreimageResult:
+        """Return the pre-images of the projections of samples, by the projection that the method defines, if any."""
         near = None if isinstance(self.kernel_, Precomputed) or hasattr(X, "toarray") else X
         project = getattr(self._preimages(), "project", None)
         if project is None:
             return self._found(self._lift, self._project(X), near)
         return self._found(self.subspace_.lift, project(X), near)
 
-    def _found(self, lift, Y, near):
+    def _found(self, lift: Any, Y: Array, near: Array | None) -> PreimageResult:
         return in_batches(self._preimages(), lift, Y, near, self.subspace_.Z.shape)
 
-    def _preimages(self):
-        """The bound pre-image method; made at its first use, because some have to be trained."""
+    def _preimages(self) -> Any:
+        """Return the pre-image method bound to the subspace; made at the first use, because some are trained."""
         if not hasattr(self, "_nearest"):
             self._nearest = bind_preimage(self.preimage, self.subspace_)
         return self._nearest

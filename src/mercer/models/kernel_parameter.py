@@ -1,6 +1,6 @@
-"""What every estimator with a ``kernel`` parameter shares: names of kernels, and what the kernel says of the rows."""
+"""The ``kernel`` parameter of the estimators: names of kernels, scikit-learn's tags, binding to data."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -12,21 +12,21 @@ from ..linalg.operators import Dense
 from . import diagnostics, validation
 
 
-class Kernelled:
-    """An estimator whose ``kernel`` is a name, a ``Kernel`` or a function."""
+class KernelParameterMixin:
+    """Mixin for estimators whose parameter ``kernel`` is a name, a ``Kernel`` or a function."""
 
     kernel: Any
 
-    def set_params(self, **params):
-        """Set parameters; ``kernel__gamma`` works on a kernel given by name too."""
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__gamma`` also works if the kernel was given by name."""
         if isinstance(self.kernel, str) and any(name.startswith("kernel__") for name in params):
             self.kernel = as_kernel(self.kernel)
         return super().set_params(**params)  # type: ignore[misc]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         if isinstance(self.kernel, str) and self.kernel not in KERNELS:
-            return tags  # fit will say so
+            return tags  # fit raises the error
         kernel = as_kernel(self.kernel)
         tags.input_tags.sparse = kernel.sparse
         tags.input_tags.pairwise = isinstance(kernel, Precomputed)
@@ -35,14 +35,16 @@ class Kernelled:
 
 
 def with_width(kernel: Kernel, gamma: str) -> Kernel:
-    """Return a radial kernel whose width is not given with the rule ``gamma``; any other kernel as it is."""
+    """Return a radial kernel without a given width with the rule ``gamma``, and any other kernel unchanged."""
     if kernel.distance is None or kernel.gamma is not None or getattr(kernel, "lengthscale", None) is not None:
         return kernel
     return clone(kernel).set_params(gamma=gamma)
 
 
-def bound_to(kernel, X, weights, counted, center=True, names=None):
-    """Return the kernel bound to the rows that count, those rows, and their Gram matrix where it is given."""
+def bound_to(
+    kernel: Kernel, X: Any, weights: Any, counted: Any, center: bool = True, names: Any = None
+) -> tuple[Kernel, Any, Any]:
+    """Return the kernel bound to the rows of positive weight, those rows, and their Gram matrix if it is given."""
     if isinstance(kernel, Precomputed):
         validation.check_gram(X)
         kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X[np.ix_(counted, counted)])

@@ -1,66 +1,73 @@
 """Kernel principal component analysis."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
+from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .._core.arrays import rows
-from .._core.registry import KERNELS, PREIMAGES, SOLVERS, register
-from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions
-from ..rkhs import primal, principal_subspace, subspace_of_moments
+from .._core.registry import register
+from .._core.sklearn import StrOptions
+from ..kernels import Kernel
+from ..linalg.operators import Dense
+from ..rkhs import Subspace, primal, principal_subspace, subspace_of_moments
 from ..rkhs.landmarks import chooses_basis
 from . import diagnostics, validation
 from .base import KernelTransformer
+from .parameters import KernelLike, constraints
 
 
 @register("kpca")
+@dataclass(eq=False, repr=False)
 class KernelPCA(KernelTransformer):
-    """Principal components in the feature space of a kernel.
+    """Principal component analysis in the feature space of a kernel.
 
-    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are found as U = ΦB, B = JVΛ^{−½}, from the eigenpairs of A = JᵀKJ
-    (Schölkopf, Smola & Müller 1998; Bishop 2006, section 12.3). A row's coordinates are y = k(x, Z)B − offset.
+    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are U = ΦB, B = JVΛ^{−½}, from the eigenpairs of A = JᵀKJ
+    (Schölkopf, Smola & Müller 1998; Bishop 2006, section 12.3). The coordinates of a sample are y = k(x, Z)B − offset.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components; a number in (0, 1) asks for that share of the variance; None for all of them. Never more
-        than the numerical rank: ``n_components_`` says how many there are.
+        Number of components; a number in (0, 1) keeps that share of the variance, None keeps all components. There are
+        never more than the numerical rank: see ``n_components_``.
     kernel : str, Kernel or callable, default="rbf"
-        A name, a kernel of :mod:`mercer.kernels` such as ``RBF(gamma=0.1)``, scikit-learn's Gaussian-process kernel, a
-        function K(X, Y), or ``"precomputed"``.
+        A name or an instance from :mod:`mercer.kernels`, such as ``RBF(gamma=0.1)``, a Gaussian process kernel of
+        scikit-learn, a function ``K(X, Y)``, or ``"precomputed"``.
     center : bool, default=True
         Whether to subtract the mean in feature space.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
-        How the eigenpairs are found: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``.
-        :func:`mercer.eigen.choose` has the table behind ``"auto"``; where a kernel (linear, polynomial) has fewer
-        explicit features than there are rows, it decomposes those. ``solver_`` tells what was done and how well.
+        How the eigenpairs are computed: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``.
+        For ``"auto"`` see the table of :func:`mercer.eigen.choose`; if a kernel (linear, polynomial) has fewer explicit
+        features than there are samples, their covariance is decomposed. ``solver_`` reports what was done.
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
-        How ``inverse_transform`` and ``denoise`` find rows: a name or an instance from :mod:`mercer.preimage`.
+        How ``inverse_transform`` and ``denoise`` find pre-images: a name or an instance from :mod:`mercer.preimage`.
         ``"auto"``: in closed form for the linear kernel, by fixed point for radial kernels, else by gradient.
     indefinite : {"clip", "error"}, default="clip"
-        What to do with the negative eigenvalues of a kernel that is not positive semi-definite: leave them out with a
-        warning that gives their mass, or refuse.
-    random_state : int, RandomState or None, default=None
-        For the solvers that draw random vectors.
+        What to do with negative eigenvalues of a kernel that is not positive semi-definite: ignore them with a warning
+        that reports their mass, or raise an error.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the solvers that use random vectors.
 
     Attributes
     ----------
     n_components_ : int
-        The number of components.
+        Number of components.
     explained_variance_ : ndarray of shape (n_components_,)
         λ, the eigenvalues of the covariance in feature space.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        λ as shares of the whole variance, which is known from the trace.
+        λ divided by the total variance, which is known from the trace.
     eigenvalues_ : ndarray of shape (n_components_,)
         n·λ, as in scikit-learn.
     total_variance_ : float
-        The variance in feature space.
+        The total variance in feature space.
     kernel_ : Kernel
-        The kernel with its parameters filled in.
+        The kernel with its data-dependent parameters filled in.
     subspace_ : Subspace
         The axes and the mean.
     anchors_ : ndarray or sparse matrix
-        The rows that the axes are written on.
+        The samples that the axes are expanded on.
     solver_ : Report
         The solver, its passes over the matrix and its residual.
 
@@ -77,43 +84,24 @@ class KernelPCA(KernelTransformer):
     True
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    kernel: KernelLike = "rbf"
+    center: bool = True
+    solver: Any = "auto"
+    preimage: Any = "auto"
+    indefinite: str = "clip"
+    random_state: Any = None
+
     _portable = True
-    _parameter_constraints: dict = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            None,
-        ],
-        "kernel": [Named(KERNELS), callable],
-        "center": ["boolean"],
-        "solver": [Named(SOLVERS, "auto"), callable],
-        "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
-        "indefinite": [StrOptions({"clip", "error"})],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints = constraints(
+        *("n_components", "kernel", "center", "solver", "preimage", "random_state"),
+        indefinite=[StrOptions({"clip", "error"})],
+    )
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        kernel="rbf",
-        center=True,
-        solver="auto",
-        preimage="auto",
-        indefinite="clip",
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.center = center
-        self.solver = solver
-        self.preimage = preimage
-        self.indefinite = indefinite
-        self.random_state = random_state
-
-    def _find(self, kernel, X, gram, weights, rng):
-        if isinstance(self.solver, str) and self.solver != "landmarks" and not primal(kernel, X, self.solver):
-            validation.check_all_components(self.n_components, X.shape[0])
+    def _find(self, kernel: Kernel, X: Any, gram: Dense | None, weights: Any, rng: np.random.Generator) -> Subspace:
+        if self._q is None and not primal(kernel, X, self.solver):
+            validation.check_all_components(X.shape[0], self.solver, self.n_components)
         subspace = principal_subspace(
             kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
         )
@@ -122,27 +110,14 @@ class KernelPCA(KernelTransformer):
         return self._cut(subspace)
 
     @available_if(lambda self: chooses_basis(self.solver))
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Add rows to the model, which keeps the landmarks and the kernel of its first rows.
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Update the model with more samples; the landmarks and the kernel stay those of the first call.
 
-        For ``solver="landmarks"`` only. What was fitted in pieces equals what is fitted at once on the same landmarks.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            More rows.
-        y : None
-            Not used; present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of these rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
+        Only for ``solver="landmarks"``. Several calls give the same model as one ``fit`` on the same landmarks.
+        Parameters are those of ``fit``.
         """
         if hasattr(self, "compression_"):
-            raise ValueError("A compressed model cannot learn more rows. Add them to the model it was made from.")
+            raise ValueError("A compressed model cannot be updated. Update the model it was made from.")
         if not hasattr(self, "subspace_") or self.subspace_.moments is None:
             return self.fit(X, sample_weight=sample_weight)
         X = self._rows(X, "partial_fit")
@@ -156,12 +131,12 @@ class KernelPCA(KernelTransformer):
         return self
 
     @property
-    def _q(self):
-        """The number of components to ask for: all of them where a share is wanted."""
+    def _q(self) -> Any:
+        """The number of components to compute; None, for all, if a share of the variance is wanted."""
         return self.n_components if isinstance(self.n_components, Integral) else None
 
-    def _cut(self, subspace):
-        """The first components that hold the share of variance asked for."""
+    def _cut(self, subspace: Subspace) -> Subspace:
+        """Return the first components, as many as hold the share of the variance that is wanted."""
         if self.n_components is None or self._q is not None:
             return subspace
         return subspace[: subspace.holding(self.n_components)]

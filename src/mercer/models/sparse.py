@@ -1,108 +1,102 @@
 """Sparse kernel principal component analysis."""
 
-import warnings
-from dataclasses import replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from .._core.arrays import Array
 from .._core.dask import is_lazy, take
-from .._core.registry import KERNELS, PREIMAGES, register
-from .._core.sklearn import HasMethods, Interval, Named, RealNotInt, StrOptions, num_samples
-from ..kernels import Precomputed, as_kernel
+from .._core.registry import register
+from .._core.sklearn import StrOptions, num_samples
+from .._core.warn import ComponentsWarning, IndefiniteKernelWarning, warn
+from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.operators import Dense, Gram
-from ..rkhs import principal_subspace
+from ..rkhs import Subspace, principal_subspace
 from ..rkhs.sparse.likelihood import Likelihood, choose_candidates, row_numbers
 from ..rkhs.sparse.weights import ALGORITHMS, check_noise, fit_number, fit_weights
 from . import diagnostics, validation
 from .base import KernelTransformer
+from .parameters import AT_LEAST_1, POSITIVE, KernelLike, constraints
 
-DEFAULT_NOISE = 0.05  # of the largest noise variance that leaves an anchor
-ALL_ROWS = 3_000  # up to which every row is a candidate
-SOME_ROWS = 1_000  # candidates among more rows
+DEFAULT_NOISE = 0.05  # of the largest noise variance that keeps an anchor
+ALL_ROWS = 3_000  # up to which every sample is a candidate
+SOME_ROWS = 1_000  # candidates among more samples
 
 
 @register("sparse")
+@dataclass(eq=False, repr=False)
 class SparseKernelPCA(KernelTransformer):
-    """Kernel principal components on few rows, which maximum likelihood chooses (Tipping 2001).
+    """Kernel PCA on few samples, selected by maximum likelihood (Tipping 2001).
 
-    The rows are taken as draws from a Gaussian in feature space of mean 0 and covariance C = ρI + Σᵢ wᵢφ(xᵢ)φ(xᵢ)ᵀ.
-    At a given noise variance ρ the likelihood is largest where most weights are 0: the rows that keep one are the
-    anchors, and the axes are those of ΦWΦᵀ. A smaller ρ keeps more anchors. Nothing is centred: the mean would bring
-    all rows back.
+    The model is a Gaussian in feature space with mean 0 and covariance C = ρI + Σᵢ wᵢφ(xᵢ)φ(xᵢ)ᵀ. For a given noise
+    variance ρ the likelihood is largest with most weights equal to 0: the samples of positive weight are the anchors,
+    and the axes are those of ΦWΦᵀ. A smaller ρ keeps more anchors. The data are not centred, because the mean would
+    need all samples.
 
-    Only the kernel matrix of the candidates, one product over all rows, and the mean of k(x, x) are ever formed.
+    Only the kernel matrix of the candidates, one product over all samples, and the mean of k(x, x) are computed.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components; a number in (0, 1) asks for the fewest that hold that share of the variance; None for as
-        many as there are anchors. Never more than that: ``n_components_`` says how many there are.
+        Number of components; a number in (0, 1) keeps that share of the variance, None keeps as many components as
+        there are anchors, which is the maximum.
     noise_variance : float or None, default=None
-        ρ, the variance in every direction of feature space that is left to noise. None: 5 % of the largest one that
-        leaves an anchor, unless ``n_anchors`` is given.
+        ρ, the noise variance in every direction of the feature space. None: 5 % of the largest one that keeps an
+        anchor, unless ``n_anchors`` is given.
     n_anchors : int or None, default=None
-        How many anchors to keep: the smallest noise variance that leaves so many is searched for. Where their number
-        leaps over this one, anchors that are missed least are taken out, and ``kkt_`` tells. Only with
-        ``solver="newton"``.
-    kernel : str, Kernel or callable, default="rbf"
-        A name, a kernel of :mod:`mercer.kernels` such as ``RBF(gamma=0.1)``, scikit-learn's Gaussian-process kernel, a
-        function K(X, Y), or ``"precomputed"``.
+        Number of anchors: the smallest noise variance with so many is searched for. If no noise variance gives exactly
+        this number, the least important anchors are removed, and ``kkt_`` shows it. Only with ``solver="newton"``.
+    kernel, preimage : see :class:`KernelPCA`
+        The same parameters.
     solver : {"newton", "fast", "em"}, default="newton"
-        How the weights are found: additions and Newton steps, which end at a certified maximum; Tipping's fast update
-        (eq. 14); or expectation maximisation (eq. 13). The last two are there to compare: they take thousands of
-        iterations, and where they are stopped early, weights are left that the maximum does not have.
+        How the weights are found: by additions and Newton steps, which end at a certified maximum; by Tipping's fast
+        update (eq. 14); or by expectation maximisation (eq. 13). The last two are for comparison: they need thousands
+        of iterations, and leave superfluous weights if they are stopped early.
     candidates : int, array-like of int or None, default=None
-        The rows that may become anchors: their numbers, or how many to choose by pivoted Cholesky. None: all rows up
-        to 3000 of them; of more rows 1000, or twice ``n_anchors``. Equal rows count as one candidate.
-    preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
-        How ``inverse_transform`` and ``denoise`` find rows: a name or an instance from :mod:`mercer.preimage`.
+        The samples that may become anchors: their row numbers, or how many to select by pivoted Cholesky. None: all of
+        up to 3000 samples; 1000 of more samples, or twice ``n_anchors``. Equal samples count as one candidate.
     max_iter : int, default=1000
-        Iterations at most: rounds of additions and Newton steps, or updates.
+        Maximum number of iterations: rounds of additions and Newton steps, or updates.
     tol : float, default=1e-6
-        The largest ``kkt_`` that counts as converged.
-    random_state : int, RandomState or None, default=None
-        For the choice of candidates among many rows.
+        The fit has converged when ``kkt_`` is at most this.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the selection of candidates.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_anchors,)
-        The numbers of the rows that are the anchors, in rising order.
+        Row numbers of the anchors, in increasing order.
     weights_ : ndarray of shape (n_anchors,)
         Their weights w.
     noise_variance_ : float
         ρ.
     log_likelihood_ : float
-        The logarithm of the likelihood, but for −½nD log ρ, where D is the dimension of the feature space.
+        The log-likelihood without the term −½nD log ρ, where D is the dimension of the feature space.
     log_likelihoods_ : ndarray of shape (n_iter_ + 1,)
-        The same before the first iteration and after each, at the last noise variance that was tried: it never falls.
+        The same before the first iteration and after each one, at the last noise variance tried. It never decreases.
     kkt_ : float
-        How far the weights are from a maximum: at one, the likelihood's two terms R and S agree where w > 0, and R ≤ S
-        where w = 0; this is the largest violation of R/S.
+        Violation of the optimality conditions: at a maximum the two terms R and S of the likelihood are equal where
+        w > 0, and R ≤ S where w = 0; this is the largest violation of R/S.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     n_candidates_ : int
-        The number of different rows that could become anchors.
-    n_components_ : int
-        The number of components.
+        Number of distinct samples that could become anchors.
     explained_variance_ : ndarray of shape (n_components_,)
-        The mean of y² over the training rows, for each component.
+        The mean of y² over the training samples, for each component.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        The same as shares of ``total_variance_``: what they lack to 1 is the mean of ``reconstruction_error`` over the
-        training rows, as a share.
+        The same divided by ``total_variance_``; 1 minus their sum is the mean relative ``reconstruction_error``.
     eigenvalues_ : ndarray of shape (n_components_,)
-        n·(Λ̃ + ρ), with Λ̃ the eigenvalues of ΦWΦᵀ: the model's own view of the variance along its axes.
+        n·(Λ̃ + ρ), with Λ̃ the eigenvalues of ΦWΦᵀ: the variance along the axes according to the model.
     total_variance_ : float
-        The mean of k(x, x) over the training rows.
-    kernel_ : Kernel
-        The kernel with its parameters filled in.
+        The mean of k(x, x) over the training samples.
     subspace_ : Subspace
         The axes, with the eigenvalues Λ̃ of ΦWΦᵀ.
-    anchors_ : ndarray or sparse matrix
-        The rows that the axes are written on: ``X[support_]``, or their numbers for a precomputed kernel.
-    solver_ : Report
-        How the axes were found once the weights were.
+    n_components_, kernel_, anchors_, solver_
+        As in :class:`KernelPCA`; ``anchors_`` is ``X[support_]``.
 
     Examples
     --------
@@ -116,83 +110,49 @@ class SparseKernelPCA(KernelTransformer):
     True
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    noise_variance: float | None = None
+    n_anchors: int | None = None
+    kernel: KernelLike = "rbf"
+    solver: str = "newton"
+    candidates: int | ArrayLike | None = None
+    preimage: Any = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: Any = None
+
     center = False
-    support_: np.ndarray
-    log_likelihoods_: np.ndarray
-    _parameter_constraints: dict = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            None,
-        ],
-        "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
-        "n_anchors": [Interval(Integral, 1, None, closed="left"), None],
-        "kernel": [Named(KERNELS), callable],
-        "solver": [StrOptions(set(ALGORITHMS))],
-        "candidates": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints = constraints(
+        *("n_components", "kernel", "preimage", "max_iter", "random_state"),
+        noise_variance=[POSITIVE, None],
+        n_anchors=[AT_LEAST_1, None],
+        solver=[StrOptions(set(ALGORITHMS))],
+        candidates=[AT_LEAST_1, "array-like", None],
+        tol=[POSITIVE],
+    )
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        noise_variance=None,
-        n_anchors=None,
-        kernel="rbf",
-        solver="newton",
-        candidates=None,
-        preimage="auto",
-        max_iter=1000,
-        tol=1e-6,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.noise_variance = noise_variance
-        self.n_anchors = n_anchors
-        self.kernel = kernel
-        self.solver = solver
-        self.candidates = candidates
-        self.preimage = preimage
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    def _fit(self, X, sample_weight):
-        n = num_samples(X)
-        counted = None  # all rows
-        if sample_weight is not None and not is_lazy(X):
-            counted = validation.check_weights(sample_weight, X)[1]
-        self._given = n, counted  # a row of weight 0 is none to the model, and has its number to the caller
-        super()._fit(X, sample_weight)
-        del self._given
-        self.support_ = self.support_ if counted is None else counted[self.support_]
-        self.log_likelihoods_ = self.n_rows_ * self.log_likelihoods_
-        self.log_likelihood_ = float(self.log_likelihoods_[-1])
-
-    def _training_coordinates(self, w):
+    def _training_coordinates(self, w: Array | None) -> None:
         return None
 
-    def _find(self, kernel, X, gram, weights, rng):
+    def _find(self, kernel: Kernel, X: Any, gram: Dense | None, weights: Any, rng: np.random.Generator) -> Subspace:
         self._check_asked()
         data = Likelihood.of(kernel, X, self._candidates(kernel, X, gram, weights, rng), weights)
-        _warn_of_negative_mass(data.negative_mass)
+        if data.negative_mass > validation.NEGLIGIBLE_MASS:
+            warn(
+                f"The kernel matrix is indefinite: negative eigenvalues hold {data.negative_mass:.1%} of the mass of "
+                "its spectrum. They are ignored.",
+                IndefiniteKernelWarning,
+            )
         fit = self._weights(data)
         active, w = fit.covariance.active, fit.covariance.w
         self.n_candidates_, self.support_, self.weights_ = len(data.rows), data.rows[active], w
         self.noise_variance_, self.kkt_, self.n_iter_ = fit.covariance.rho, fit.kkt, fit.n_iter
         self.log_likelihoods_ = np.array(fit.values)
+        q = int(self.n_components) if isinstance(self.n_components, Integral) else None
+        own = None if gram is None else Dense(gram.block(self.support_))
         subspace = principal_subspace(
-            kernel,
-            take(X, self.support_),
-            self.n_components if isinstance(self.n_components, Integral) else None,
-            gram=None if gram is None else Dense(gram.block(self.support_)),
-            weights=w,
-            center=False,
-            solver="exact",
+            kernel, take(X, self.support_), q, gram=own, weights=w, center=False, solver="exact"
         )
         B = subspace.axes.B.astype(float)
         turn = np.diag(data.signs(active, B, X)).astype(subspace.axes.B.dtype)
@@ -200,22 +160,35 @@ class SparseKernelPCA(KernelTransformer):
         diagnostics.warn_of_spectrum(self._along, data.trace, X.shape[0])
         return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=data.trace))
 
-    def _check_asked(self):
+    def _fit(self, X: Any, sample_weight: Any) -> None:
+        n = num_samples(X)
+        counted = None  # all samples
+        if sample_weight is not None and not is_lazy(X):
+            counted = validation.check_weights(sample_weight, X)[1]
+        self._given = n, counted  # samples of weight 0 are ignored by the model, but counted in row numbers
+        super()._fit(X, sample_weight)
+        del self._given
+        self.support_ = self.support_ if counted is None else counted[self.support_]
+        self.log_likelihoods_ = self.n_rows_ * self.log_likelihoods_
+        self.log_likelihood_ = float(self.log_likelihoods_[-1])
+
+    def _check_asked(self) -> None:
+        """Raise an error for parameters that exclude each other."""
         if self.n_anchors is None:
             return
         if self.noise_variance is not None:
             raise ValueError(
                 f"noise_variance={self.noise_variance!r} and n_anchors={self.n_anchors!r} were both given, and each "
-                "follows from the other. Give one of them."
+                "determines the other. Give one of them."
             )
         if self.solver != "newton":
             raise ValueError(
-                f"n_anchors={self.n_anchors!r} needs solver='newton', and solver={self.solver!r} was given: it leaves "
-                "weights that the maximum does not have. Give noise_variance instead."
+                f"n_anchors={self.n_anchors!r} needs solver='newton', and solver={self.solver!r} was given, which "
+                "leaves superfluous weights. Give noise_variance instead."
             )
 
-    def _candidates(self, kernel, X, gram, weights, rng):
-        """The numbers of the rows, among those that count, that may become anchors."""
+    def _candidates(self, kernel: Kernel, X: Any, gram: Dense | None, weights: Any, rng: Any) -> np.ndarray:
+        """Return the row numbers, among samples of positive weight, that may become anchors."""
         n, asked = X.shape[0], self.candidates
         if asked is None:
             asked = n if n <= ALL_ROWS else max(SOME_ROWS, 2 * (self.n_anchors or 0))
@@ -225,75 +198,62 @@ class SparseKernelPCA(KernelTransformer):
         asked = np.unique(row_numbers(asked, n_given))
         chosen = asked if counted is None else np.flatnonzero(np.isin(counted, asked))
         if len(chosen) == 0:
-            raise ValueError("All candidates have the sample weight 0: at least one that counts is needed.")
+            raise ValueError("All candidates have the sample weight 0: at least one must have a positive weight.")
         return chosen
 
-    def _weights(self, data):
-        """The weights of the noise variance that was given, or of the one that leaves so many anchors."""
+    def _weights(self, data: Likelihood) -> Any:
+        """Return the fit for the noise variance that is given, or for the one with as many anchors as wanted."""
         largest = data.largest_noise
         if largest == 0:
             return fit_weights(data, self.noise_variance or 1.0, "newton", self.max_iter, self.tol)
         if self.n_anchors is not None:
             fit = fit_number(data, self.n_anchors, self.max_iter, self.tol)
-            _warn_of_fewer(len(fit.w), self.n_anchors)
         else:
             rho = DEFAULT_NOISE * largest if self.noise_variance is None else float(self.noise_variance)
             check_noise(rho, largest)
             fit = fit_weights(data, rho, self.solver, self.max_iter, self.tol)
-        _warn_unconverged(fit, self.solver)
+        _warn_of_fit(fit, self.n_anchors, self.solver)
         return fit
 
-    def _cut(self, subspace):
-        """The first components that hold the share of variance asked for, or all."""
+    def _cut(self, subspace: Subspace) -> Subspace:
+        """Return the first components, as many as hold the share of the variance that is wanted."""
         if isinstance(self.n_components, Integral) or self.n_components is None:
             return subspace
         held = np.cumsum(self._along) / subspace.total_variance
         return subspace[: int(np.searchsorted(held, self.n_components)) + 1]
 
     @property
-    def _keeps_rows(self):
-        """A matrix is kept as it is; of rows those that were chosen are, which are a copy."""
+    def _keeps_rows(self) -> bool:
+        """A precomputed matrix is kept; of samples only a selection is, which is a copy."""
         return isinstance(as_kernel(self.kernel), Precomputed)
 
     @property
-    def explained_variance_(self):
-        """mean y² of the training rows: the variance along each axis."""
+    def explained_variance_(self) -> np.ndarray:
+        """The mean of y² over the training samples: the variance along each axis."""
         return self._along[: self.n_components_]
 
     @property
-    def explained_variance_ratio_(self):
-        """mean y² / mean k(x, x): true shares, which sum to 1 − mean r² / mean k(x, x)."""
+    def explained_variance_ratio_(self) -> np.ndarray:
+        """mean y² / mean k(x, x); the sum is 1 − mean r² / mean k(x, x)."""
         return self.explained_variance_ / self.total_variance_
 
     @property
-    def eigenvalues_(self):
-        """n·(Λ̃ + ρ), the eigenvalues of the model's covariance C (Tipping eq. 16) times the number of rows."""
+    def eigenvalues_(self) -> np.ndarray:
+        """n·(Λ̃ + ρ), the eigenvalues of the model's covariance C (Tipping eq. 16) times the number of samples."""
         return self.n_rows_ * (self.subspace_.variances + self.noise_variance_)
 
 
-def _warn_of_fewer(found, asked):
-    if found < asked:
-        warnings.warn(
-            f"{found} anchors are kept, not the {asked} of n_anchors: at no noise variance that was tried do so many "
-            "describe these data better.",
-            stacklevel=4,
+def _warn_of_fit(fit: Any, n_anchors: int | None, solver: str) -> None:
+    """Warn of fewer anchors than wanted, and of weights that have not converged."""
+    if n_anchors is not None and len(fit.w) < n_anchors:
+        warn(
+            f"{len(fit.w)} anchors are kept, not the {n_anchors} of n_anchors: no noise variance that was tried has as "
+            "many anchors.",
+            ComponentsWarning,
         )
-
-
-def _warn_of_negative_mass(mass):
-    if mass > validation.NEGLIGIBLE_MASS:
-        warnings.warn(
-            f"The kernel matrix is indefinite: negative eigenvalues hold {mass:.1%} of the mass of its spectrum. They "
-            "are left out.",
-            stacklevel=4,
-        )
-
-
-def _warn_unconverged(fit, solver):
     if not fit.converged:
-        warnings.warn(
+        warn(
             f"solver={solver!r} has not converged after {fit.n_iter} iterations: kkt_ = {fit.kkt:.2g}. "
             "Increase max_iter" + ("." if solver == "newton" else ", or use solver='newton'."),
             ConvergenceWarning,
-            stacklevel=4,
         )

@@ -1,7 +1,8 @@
-"""What classifiers take for each class: labels, priors and numbers of components."""
+"""Parameters of classifiers for each class: labels, priors and numbers of components."""
 
 from collections.abc import Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -10,8 +11,8 @@ from sklearn.utils.validation import check_consistent_length
 from .._core.sklearn import check_y
 
 
-def check_labels(estimator, X, y):
-    """Return y as a one-dimensional array of labels, one for each row."""
+def check_labels(estimator: Any, X: Any, y: Any) -> np.ndarray:
+    """Return y as a one-dimensional array of labels, one for each sample."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     y = check_y(y, estimator=estimator)
@@ -20,8 +21,8 @@ def check_labels(estimator, X, y):
     return y
 
 
-def class_priors(priors, shares):
-    """Return p_c: the shares of the rows, equal ones, or those given, which need not sum to 1."""
+def class_priors(priors: Any, shares: np.ndarray) -> np.ndarray:
+    """Return p_c: the shares of the samples, equal ones, or those given, normalised."""
     if isinstance(priors, str):
         return shares if priors == "empirical" else np.full(len(shares), 1 / len(shares))
     given = np.asarray(priors, float)
@@ -33,7 +34,7 @@ def class_priors(priors, shares):
     return given / given.sum()
 
 
-def class_components(n_components, classes):
+def class_components(n_components: Any, classes: np.ndarray) -> list:
     """Return the number of axes of each class, None for all, from a number, a sequence or a dictionary."""
     if n_components is None or isinstance(n_components, Integral):
         return [n_components] * len(classes)
@@ -42,11 +43,11 @@ def class_components(n_components, classes):
         given = [n_components.get(label, -1) for label in classes.tolist()]
     if len(given) != len(classes) or not all(map(_is_number_of_axes, given)):
         raise ValueError(
-            f"n_components must be one whole number ≥ 0 or None for each of the classes {classes.tolist()}, "
+            f"n_components must be one integer ≥ 0 or None for each of the classes {classes.tolist()}, "
             f"and {n_components!r} was given."
         )
     return given
 
 
-def _is_number_of_axes(q):
-    return q is None or (isinstance(q, int | np.integer) and q >= 0)
+def _is_number_of_axes(q: Any) -> bool:
+    return q is None or (isinstance(q, int | np.integer) and bool(q >= 0))

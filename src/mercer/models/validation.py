@@ -1,24 +1,31 @@
-"""Validation that the models share, and the texts of the errors."""
+"""Checks of data and parameters that the models share, with the texts of their errors and warnings."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from .._core import arrays, dask
-from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight
+from .._core.arrays import Array
+from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight, reported
 from .._core.warn import IndefiniteKernelWarning, once, warn
+from ..kernels import Kernel
+from ..linalg.eigenpairs import Report
+from ..rkhs.landmarks import chooses_basis
 
-ASYMMETRY = 1e-6  # of the largest entry: more than rounding, so that the matrix is no kernel matrix
-ALL_COMPONENTS = 5_000  # rows up to which all components are computed without asking
-NEGLIGIBLE_MASS = 1e-8  # of the spectrum: below it, negative eigenvalues are rounding
+ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
+ALL_COMPONENTS = 5_000  # samples up to which all components are computed without an explicit solver
+NEGLIGIBLE_MASS = 1e-8  # of the spectrum: negative eigenvalues below it are rounding
 DTYPES = [np.float64, np.float32]
+OF_EARLIER_FITS = ("_nearest", "_density", "compression_")  # attributes that a new fit removes
 
 
 @contextmanager
-def unchanged_on_error(estimator):
-    """Give the estimator back its state when the block raises, and warn of each thing once: the frame of every fit."""
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore the state of the estimator if the block raises, and give each kind of warning once."""
     before = dict(estimator.__dict__)
     try:
         with once():
@@ -27,62 +34,70 @@ def unchanged_on_error(estimator):
         state = estimator.__dict__
         of_callbacks = {name: value for name, value in state.items() if name.startswith(CALLBACK_ATTRIBUTES)}
         state.clear()
-        state.update(before | of_callbacks)  # scikit-learn tears those down itself
+        state.update(before | of_callbacks)  # scikit-learn removes those itself
         raise
 
 
-def check_rows(estimator, X, kernel, *, fit=False):
-    """Return X as a finite float32 or float64 array, or CSR matrix where the kernel takes one.
+@contextmanager
+def fitting(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
+    """Validate the parameters and report progress to callbacks while the block fits the estimator."""
+    with unchanged_on_error(estimator), reported(estimator, X, y):
+        estimator._validate_params()
+        for name in OF_EARLIER_FITS:
+            estimator.__dict__.pop(name, None)
+        yield
 
-    Arrays of other libraries stay where they are if scikit-learn dispatches them, and are turned into NumPy's if not.
+
+def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, copy: bool = False) -> Array:
+    """Return X as a finite float32 or float64 array, or as a CSR matrix if the kernel takes one.
+
+    With array API dispatch, arrays of other libraries stay in their library; otherwise they are converted to NumPy.
     """
     check_unmasked(X)
     if dispatched(X):
         check_portable(estimator, X, kernel)
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
-    X = validate_data(estimator, X, reset=fit, copy=fit and estimator._keeps_rows, **options)
+    X = validate_data(estimator, X, reset=fit, copy=copy, **options)
     if kernel.nonnegative:
         check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
     return X
 
 
-def dispatched(X):
-    """Whether X is an array of another library than NumPy, and scikit-learn leaves it where it is."""
+def dispatched(X: Any) -> bool:
+    """Return True if X is an array of another library than NumPy and array API dispatch is on."""
     return arrays.is_foreign(X) and get_config()["array_api_dispatch"]
 
 
-def dtypes(X):
-    """The dtypes that rows may have; all others become the first."""
+def dtypes(X: Any) -> list:
+    """Return the dtypes that are kept; data of any other dtype are converted to the first."""
     xp = arrays.namespace(X) if dispatched(X) else np
     return [xp.float64, xp.float32]
 
 
-def check_portable(estimator, X, kernel):
-    """Refuse rows on a device where the estimator, or its kernel, works in NumPy's memory alone."""
-    where, way_out = arrays.library(X), "Give the rows as a NumPy array."
+def check_portable(estimator: Any, X: Any, kernel: Kernel) -> None:
+    """Raise an error if the estimator, its kernel or the device of X cannot work outside NumPy."""
+    where, way_out = arrays.library(X), "Give X as a NumPy array."
     if not getattr(estimator, "_portable", False):
-        raise TypeError(f"{type(estimator).__name__} takes NumPy arrays, and these rows are of {where}. {way_out}")
+        raise TypeError(f"{type(estimator).__name__} takes NumPy arrays, and X is an array of {where}. {way_out}")
     if not kernel.portable:
-        raise TypeError(
-            f"{kernel!r} takes NumPy arrays, and these rows are of {where}. {way_out} Or use another kernel."
-        )
+        raise TypeError(f"{kernel!r} takes NumPy arrays, and X is an array of {where}. {way_out}")
     if not arrays.has_double(X):
         raise TypeError(f"Variances and distances are summed in float64, which {where} does not have. {way_out}")
 
 
-def check_home(estimator, method, X, fitted):
-    """Refuse rows that do not live where those of ``fit`` did."""
+def check_home(estimator: Any, method: str, X: Any, fitted: Any) -> None:
+    """Raise an error if X is of another array library or on another device than the data of ``fit``."""
     if arrays.home(X) != arrays.home(fitted):
         raise ValueError(
             f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and the same device "
             f"as those passed to fit(), which were of {arrays.library(fitted)}: these are of {arrays.library(X)}. Move "
-            "the rows or the model ({MOVE_ESTIMATOR}), or fit again. Arrays of other "
-            "libraries stay what they are under sklearn.set_config(array_api_dispatch=True), and become NumPy's else."
+            f"the data or the model ({MOVE_ESTIMATOR}), or fit again. Arrays of other libraries are kept under "
+            "sklearn.set_config(array_api_dispatch=True), and converted to NumPy without it."
         )
 
 
-def check_numpy(estimator, method, fitted):
-    """Refuse what a model does on NumPy arrays alone."""
+def check_numpy(estimator: Any, method: str, fitted: Any) -> None:
+    """Raise an error if the model was fitted on arrays of another library than NumPy."""
     if arrays.is_foreign(fitted):
         raise ValueError(
             f"{type(estimator).__name__}.{method}() works on NumPy arrays, and this model was fitted on those of "
@@ -90,8 +105,8 @@ def check_numpy(estimator, method, fitted):
         )
 
 
-def check_lazy_rows(estimator, X, kernel=None, sample_weight=None):
-    """Return a Dask array of rows, and its weights (None where none are given); its values are looked at in tasks."""
+def check_lazy_rows(estimator: Any, X: Any, kernel: Kernel | None = None, sample_weight: Any = None) -> tuple[Any, Any]:
+    """Return a Dask array and its weights, or None for the weights; values are checked in tasks."""
     names = getattr(X, "columns", None)
     X = dask.as_rows(X)
     estimator.n_features_in_ = X.shape[1]
@@ -105,21 +120,21 @@ def check_lazy_rows(estimator, X, kernel=None, sample_weight=None):
     if sample_weight.shape != X.shape[:1]:
         raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {X.shape[:1]}!")
     if dask.computed(sample_weight.min()) < 0 or dask.computed(sample_weight.max()) <= 0:
-        raise ValueError("Sample weights must not be negative, and at least one row must count.")
+        raise ValueError("Sample weights must not be negative, and at least one must be positive.")
     return X, sample_weight
 
 
-def check_unmasked(X):
-    """Refuse a masked array: its mask would be dropped without a word."""
+def check_unmasked(X: Any) -> None:
+    """Raise an error for a masked array, whose mask would be ignored."""
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
 
 
-def missing_where(X):
-    """A sentence that names the first missing values of X and what to do, or nothing where none are missing."""
+def missing_where(X: Any) -> str:
+    """Return a sentence that locates the missing values of X and says what to do; empty if none are missing."""
     try:
         missing = np.argwhere(np.isnan(np.asarray(X, float)))
-    except (TypeError, ValueError):  # no table of numbers
+    except (TypeError, ValueError):  # not a table of numbers
         return ""
     if len(missing) == 0:
         return ""
@@ -132,20 +147,20 @@ def missing_where(X):
     )
 
 
-def check_weights(sample_weight, X):
-    """Return the weights above zero (None where none are given), and the numbers of the rows that have one."""
+def check_weights(sample_weight: Any, X: Array) -> tuple[Array | None, Array]:
+    """Return the positive weights, or None if no weights are given, and the row numbers that they belong to."""
     if sample_weight is None:
         return None, np.arange(X.shape[0])
     xp = arrays.namespace(X)
     weights = check_sample_weight(sample_weight, X, dtype=xp.float64, ensure_non_negative=True)
     counted = xp.nonzero(weights)[0]
     if counted.shape[0] == 0:
-        raise ValueError("All sample weights are zero: at least one row must count.")
+        raise ValueError("All sample weights are zero: at least one must be positive.")
     return arrays.rows(weights, counted), counted
 
 
-def check_gram(K):
-    """Refuse a matrix that cannot be k(X, X), and say why."""
+def check_gram(K: np.ndarray) -> None:
+    """Raise an error for a matrix that cannot be k(X, X)."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"A precomputed kernel must be a square matrix of k(x_i, x_j) at fit, and the shape is {K.shape}."
@@ -153,15 +168,15 @@ def check_gram(K):
     scale = np.abs(K).max(initial=0.0)
     if K.shape[0] > 1 and scale > 0 and not K.diagonal().any():
         raise ValueError(
-            "The precomputed matrix has zeros on its diagonal, as a matrix of distances has: no kernel does. "
-            "Turn distances D into a kernel first, for example np.exp(-gamma * D**2)."
+            "The precomputed matrix has a zero diagonal, like a matrix of distances: it is not a kernel matrix. "
+            "Convert distances D to a kernel first, for example np.exp(-gamma * D**2)."
         )
     if np.abs(K - K.T).max(initial=0.0) > ASYMMETRY * scale:
         raise ValueError("The precomputed matrix is not symmetric, as k(x_i, x_j) = k(x_j, x_i) must be.")
 
 
-def check_diagonal(diagonal, kernel):
-    """Refuse a kernel that overflows on the data: |k(x, y)|² ≤ k(x, x) k(y, y), so that its diagonal tells."""
+def check_diagonal(diagonal: Array, kernel: Kernel) -> None:
+    """Raise an error if the kernel overflows on the data; the diagonal shows it, |k(x, y)|² ≤ k(x, x) k(y, y)."""
     xp = arrays.namespace(diagonal)
     finite = xp.isfinite(diagonal)
     if not xp.all(finite):
@@ -172,29 +187,29 @@ def check_diagonal(diagonal, kernel):
         )
 
 
-def check_all_components(n_components, n):
-    """Refuse the whole spectrum of a large matrix unless it is meant."""
-    if isinstance(n_components, int | np.integer) or n <= ALL_COMPONENTS:
+def check_all_components(n: int, solver: Any, n_components: Any) -> None:
+    """Raise an error before all eigenvalues of a large matrix are computed, unless a solver instance is given."""
+    if n <= ALL_COMPONENTS or not isinstance(solver, str) or chooses_basis(solver):
         return
-    gigabytes = 3 * 8 * n**2 / 1e9
+    gigabytes = 3 * 8 * n**2 / 1e9  # three matrices in float64: the kernel matrix, LAPACK's copy, the eigenvectors
     raise ValueError(
         f"n_components={n_components!r} needs all eigenvalues of a {n} × {n} matrix: about {gigabytes:.1f} GB and "
-        f"time of order n³. Give a number of components, or solver=Exact() (mercer.eigen) if this is meant."
+        "time of order n³. Give a number of components, or solver=Exact() (mercer.eigen) if this is intended."
     )
 
 
-def check_indefinite(policy, report):
-    """Warn of negative eigenvalues, which are left out, or refuse them."""
+def check_indefinite(policy: str, report: Report) -> None:
+    """Warn that negative eigenvalues are ignored, or raise an error if ``policy`` is ``"error"``."""
     if report.negative_mass < NEGLIGIBLE_MASS:
         return
     what = f"The kernel matrix is indefinite: its smallest eigenvalue (of the covariance) is {report.lowest:.3g}"
     if policy == "error":
         raise ValueError(
-            f"{what}. Use a positive definite kernel, add a multiple of the identity to the matrix, or "
-            "indefinite='clip' to leave the negative part out."
+            f"{what}. Use a positive definite kernel, add a multiple of the identity to the matrix, or use "
+            "indefinite='clip' to ignore the negative part."
         )
     warn(
-        f"{what}, and negative ones hold {report.negative_mass:.1%} of the spectrum's mass. They are left out. "
-        "Use a positive definite kernel; KernelPCA(indefinite='error') refuses others.",
+        f"{what}, and negative eigenvalues hold {report.negative_mass:.1%} of the spectrum's mass. They are ignored. "
+        "Use a positive definite kernel; KernelPCA(indefinite='error') raises an error for others.",
         IndefiniteKernelWarning,
     )

@@ -1,0 +1,44 @@
+"""Parameters that several estimators share: their constraints, random numbers and counts."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._core.registry import KERNELS, PREIMAGES, SOLVERS
+from .._core.sklearn import HasMethods, Interval, Named, RealNotInt
+from ..kernels import Kernel
+
+KernelLike = str | Kernel | Callable[..., Any]
+AT_LEAST_0 = Interval(Integral, 0, None, closed="left")
+AT_LEAST_1 = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+SHARED: dict[str, list] = {
+    "n_components": [AT_LEAST_1, Interval(RealNotInt, 0, 1, closed="neither"), None],  # a number, a share, or all
+    "kernel": [Named(KERNELS), callable],
+    "center": ["boolean"],
+    "solver": [Named(SOLVERS, "auto"), callable],
+    "preimage": [Named(PREIMAGES, "auto"), HasMethods("bind")],
+    "max_iter": [AT_LEAST_1],
+    "tol": [NOT_NEGATIVE],
+    "random_state": ["random_state"],
+}
+
+
+def constraints(*shared: str, **own: list) -> dict[str, list]:
+    """Return the constraints of an estimator, as scikit-learn checks them: shared ones by name, and its own."""
+    return {name: SHARED[name] for name in shared} | own
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return the NumPy generator for a ``random_state`` of scikit-learn."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise an error if an argument is not an integer ≥ 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer ≥ 1, and {value!r} was given.")
