@@ -28,7 +28,7 @@ test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full clean \
-	wheel wheels sbom compatibility release-check
+	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
 
 help:
@@ -100,6 +100,10 @@ compatibility: .venv/.test-$(HERE)
 # Wheels for all platforms of this system; on Linux it needs Docker.
 wheels: .venv/.release-$(HERE)
 	@$(BIN)/python -m cibuildwheel --output-dir dist
+
+# The table of docs/install.md: what an installation takes.
+sizes: .venv/.test-$(HERE)
+	@$(BIN)/python tools/sizes.py
 
 # What mercer needs at run time, as CycloneDX: from an environment that holds nothing else.
 sbom: .venv/.release-$(HERE)
