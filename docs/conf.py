@@ -1,4 +1,4 @@
-"""Sphinx's settings: `make docs` builds the site into docs/_build/html."""
+"""Configuration of Sphinx: `make docs` builds the documentation in docs/_build/html."""
 
 import re
 
@@ -19,7 +19,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-suppress_warnings = ["config.cache"]  # the gallery's settings hold functions
+suppress_warnings = ["config.cache"]  # the settings of the gallery contain functions
 nitpicky = False
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -40,8 +40,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "min_reported_time": 60,  # seconds: no example takes as long
-    "capture_repr": (),  # pictures are what is shown, not the names of their parts
+    "min_reported_time": 60,  # seconds: no example takes that long
+    "capture_repr": (),  # show figures, not the repr of the last line
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",
@@ -49,7 +49,7 @@ sphinx_gallery_conf = {
 
 
 def plain(app, what, name, obj, options, lines):
-    """Keep n_components_ from being read as a link and |x| as a substitution, and scikit-learn's labels out."""
+    """Escape n_components_ and |x|, which are links and substitutions in reST, and remove scikit-learn's labels."""
     for i, line in enumerate(lines):
         line = re.sub(r":ref:`([^<`]*) <[^>`]*>`", r"\1", line)
         parts = re.split(r"(``.*?``|`.*?`)", line)

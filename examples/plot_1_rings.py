@@ -1,8 +1,8 @@
 """
-Rings, laid side by side
-========================
+Concentric rings
+================
 
-Linear PCA can only turn the plane; kernel PCA tells the rings apart along one component.
+Linear PCA can only rotate the plane; kernel PCA separates the rings along one component.
 """
 
 from mercer import KernelPCA, datasets, plots
@@ -12,7 +12,7 @@ X, y = datasets.rings()
 plots.scores(KernelPCA(2, kernel="linear").fit_transform(X), y).set_title("linear PCA")
 
 # %%
-# With a Gaussian kernel every point is known by its neighbours.
+# A Gaussian kernel describes each point by its neighbours.
 
 model = KernelPCA(2, kernel=RBF(gamma=3)).fit(X)
 plots.scores(model.transform(X), y).set_title("kernel PCA")

@@ -1,8 +1,8 @@
 """
-What each component sees
-========================
+What each component describes
+=============================
 
-Components are functions of the plane. The first two tell three clusters apart, the next ones cut them.
+Components are functions of the plane. The first two separate three clusters, the next ones split them.
 """
 
 from mercer import KernelPCA, datasets, plots
@@ -14,6 +14,6 @@ for j in range(4):
     plots.contours(model, X, component=j)
 
 # %%
-# Shares are of the whole variance, also of what no component holds.
+# Shares are relative to the total variance, not only to that of the computed components.
 
 plots.scree(model)

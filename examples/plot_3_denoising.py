@@ -1,8 +1,8 @@
 """
-Digits, cleaned
-===============
+Denoising digits
+================
 
-Noisy digits go to the components and back.
+Noisy digits are projected onto the components and reconstructed.
 """
 
 import numpy as np
@@ -16,6 +16,6 @@ model = KernelPCA(200, kernel=RBF(gamma="median"), preimage="smoother").fit(X[10
 plots.denoised(model, noisy)
 
 # %%
-# A walk from one digit to another, through feature space.
+# Interpolation between two digits in feature space.
 
 plots.walk(model, X[0], X[1])

@@ -1,8 +1,8 @@
 """
-New rows, and how sure they are
-===============================
+Density and samples
+===================
 
-A probabilistic model is a density: it scores rows and makes new ones.
+A probabilistic model is a density: it scores rows and generates new ones.
 """
 
 from mercer import ProbabilisticKernelPCA, datasets, plots

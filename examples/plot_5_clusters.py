@@ -1,8 +1,8 @@
 """
-Clusters that are no clouds
-===========================
+Nonlinear clusters
+==================
 
-A mixture in feature space follows curves that a Gaussian mixture cuts through.
+A mixture in feature space follows curved clusters, which a Gaussian mixture splits.
 """
 
 from sklearn.mixture import GaussianMixture

@@ -1,8 +1,8 @@
 """
-Classes with shapes of their own
-================================
+Classification
+==============
 
-One Gaussian in feature space for each class; colours fade where the classifier is not sure.
+One Gaussian in feature space for each class; colours fade where the classifier is uncertain.
 """
 
 from mercer import KernelPCAClassifier, datasets, plots

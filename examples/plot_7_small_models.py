@@ -1,8 +1,8 @@
 """
-A tenth of the rows will do
-===========================
+Sparse and compressed models
+============================
 
-A sparse model chooses its rows by maximum likelihood; a compressed one stands for a fitted model. Anchors are ringed.
+A sparse model selects anchors by maximum likelihood; a compressed model approximates a fitted one. Anchors are circled.
 """
 
 from mercer import KernelPCA, SparseKernelPCA, compress, datasets, plots

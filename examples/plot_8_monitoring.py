@@ -1,8 +1,8 @@
 """
-A process, watched
+Process monitoring
 ==================
 
-Three tanks run normally, then a sensor begins to lie. The contributions name it.
+Three tanks run normally, then a sensor fails. The contributions identify it.
 """
 
 from mercer import KernelPCAMonitor, datasets, plots

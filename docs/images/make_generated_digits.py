@@ -1,8 +1,8 @@
-"""Draw what lies between a zero and a one: digits generated over a grid of two latent variables.
+"""Draw digits generated over a grid of two latent variables, between zeros and ones.
 
 A probabilistic kernel PCA of 500 handwritten zeros and ones, after figure 4 of De Plaen & Suykens (2023). Every latent
-vector h has a mean φ̄ + Wh in feature space, and a pre-image turns it into a picture. On the left it is the paper's, a
-mean of all 500 rows weighted by the kernel; on the right the mean of the ten rows of largest weight.
+vector h has a mean φ̄ + Wh in feature space, whose pre-image is an image. On the left the pre-image is that of the paper,
+a mean of all 500 rows weighted by the kernel; on the right the mean of the ten rows of largest weight.
 
 Needs matplotlib, and the folder MERCER_DATA with ``mnist01.npz`` (see ``mercer.datasets``).
 
@@ -26,18 +26,18 @@ SIGMA = 4.0  # the width of the kernel in the paper, for pixels between 0 and 1
 
 
 def digits():
-    """The first zeros and ones, in equal parts as they come."""
+    """Return the first zeros and ones."""
     return datasets.load("mnist01")["X_train"][:ROWS] / 255.0
 
 
 def fitted(X, neighbours):
-    """Two latent variables, noise by maximum likelihood, and a smoother of so many neighbours."""
+    """Fit two latent variables and the noise by maximum likelihood; the pre-image is a smoother."""
     model = ProbabilisticKernelPCA(2, kernel=RBF.from_sigma(SIGMA), preimage=Smoother(neighbours), random_state=0)
     return model.fit(X)
 
 
 def mosaic(model, ends):
-    """The pictures behind a grid of latent vectors, from the lower left to the upper right."""
+    """Return the images of a grid of latent vectors, from the lower left to the upper right."""
     first, second = (np.linspace(*ends[:, j], STEPS) for j in (0, 1))
     H = np.array([(a, b) for b in second[::-1] for a in first])
     pictures = model.inverse_transform(H).reshape(STEPS, STEPS, SIDE, SIDE)

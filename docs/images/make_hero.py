@@ -1,4 +1,4 @@
-"""Draw hero.svg, the picture of the README: three rings through linear and through kernel PCA."""
+"""Draw hero.svg, the figure of the README: linear and kernel PCA of three rings."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def main():
         figure, axes = plt.subplots(1, 2, figsize=(8, 3.7))
     for ax, (title, model) in zip(axes, MODELS.items(), strict=True):
         plots.scores(model.fit_transform(X), y, ax=ax).set_title(title)
-        ax.get_legend().remove()  # the picture needs no names
+        ax.get_legend().remove()  # the labels are not needed
     save(figure, Path(__file__).with_name("hero.svg"))
 
 

@@ -1,4 +1,4 @@
-"""Take the texts and pictures of a folder that `mercer reproduce` has filled into the documentation.
+"""Copy the texts and figures that `mercer reproduce` wrote to a folder into the documentation.
 
 mercer reproduce all -o out
 python docs/reproductions/collect.py out
@@ -13,7 +13,7 @@ PICTURES = HERE.parent / "images" / "reproductions"
 
 
 def collect(folder):
-    """Copy ``NAME.md`` and the pictures that it shows, whose links are turned to where they go."""
+    """Copy ``NAME.md`` and its figures, and adapt the links to the figures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     for page in sorted(Path(folder).glob("*.md")):
         text = page.read_text(encoding="utf-8")
