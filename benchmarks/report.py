@@ -14,48 +14,49 @@ from mercer._core import native
 THEMES = {
     cases.EXACT: "The leading components of all rows. The peer is scikit-learn's `KernelPCA(eigen_solver='arpack')`, "
     "its best solver, on the same rows in the same precision.",
-    cases.SMALL: "Here a solver is chosen by its overhead, so the peer is the fastest of scikit-learn's `arpack`, "
-    "`dense` and `auto` in this run.",
-    cases.KERNELS: "scikit-learn has no Laplacian kernel PCA by name: the time of its `laplacian_kernel` is included.",
-    cases.OTHERS: "mlpack's naive kernel PCA, which forms the whole spectrum.",
+    cases.SMALL: "For few rows the overhead decides, so the peer is the fastest of scikit-learn's `arpack`, `dense` "
+    "and `auto` in this run.",
+    cases.KERNELS: "scikit-learn's `KernelPCA` has no Laplacian kernel: the time of its `laplacian_kernel` is "
+    "included.",
+    cases.OTHERS: "mlpack's naive kernel PCA, which computes the whole spectrum.",
     cases.REAL: "γ is 1 / the median squared distance.",
     cases.TRANSFORM: "Coordinates of new rows, two for each row of the fitted model. The angle is that between the "
-    "first ten coordinates, behind which the spectrum has a gap.",
+    "first ten coordinates, after which the spectrum has a gap.",
     cases.LANDMARKS: "mercer's `Landmarks(n=m)` against `make_pipeline(Nystroem(n_components=m), PCA(q))` at the same "
-    "m, both judged by scikit-learn's exact solution. Trace lost is the share of tr K outside the landmarks' span.",
-    cases.LARGE: "Sizes whose kernel matrix fits no memory: mercer alone, once; for covtype the time includes "
-    "the coordinates of all rows.",
+    "m, both compared with scikit-learn's exact solution. Trace lost is the share of tr K outside the landmarks' span.",
+    cases.LARGE: "Sizes whose kernel matrix does not fit into memory: only mercer, one run; for covtype the time "
+    "includes the coordinates of all rows.",
     cases.GROWTH: "The slope of log seconds against log n.",
 }
 
 WHY = {
-    "exact-20000": "From run to run on this shared machine the ratio lies between 9 and 13: the times move by a fifth. "
-    "Four fifths of ours are four passes over the matrix, three of them in single precision. Tried and left: groups of "
-    "four and of one vector in the exponential, loops unrolled twice, factors of rank 180 to 500.",
-    "exact-20000-gamma0.5": "A kernel this narrow sees the rows as nearly unrelated: at 5000 rows ten components hold "
-    "4 % of the variance, and the factor that starts and preconditions the iteration 7 % of the trace (72 % at "
-    "γ = 1/d). It takes ten passes in place of six. The bars are those of γ = 1/d.",
-    "exact-20000-d256": "With 256 columns the distances are the cost. Single precision does the iterations on kept "
-    "tiles, a quarter of the time to make and a fifth to use; the one pass in double that remains takes half, and "
-    "three quarters of that is BLAS's product. Tried and left: tiles kept in double (twice the memory, slower "
-    "products), single-precision tiles to the end (imprecise), a factor of rank 1000, wider blocks.",
+    "exact-20000": "On this shared machine the ratio varies between 9 and 13 from run to run: times vary by a fifth. "
+    "Four fifths of ours are four passes over the matrix, three of them in single precision. Tried without success: "
+    "groups of four and of one vector in the exponential, loops unrolled twice, factors of rank 180 to 500.",
+    "exact-20000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
+    "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
+    "(72 % for γ = 1/d). The solver needs ten passes instead of six. The targets are those of γ = 1/d.",
+    "exact-20000-d256": "With 256 columns most time is spent on distances. The iterations use stored tiles in single "
+    "precision: a quarter of the time to compute them and a fifth to use them; the remaining pass in double precision "
+    "takes half, three quarters of it in a BLAS product. Tried without success: tiles stored in double precision "
+    "(twice the memory, slower products), single precision to the end (inaccurate), a factor of rank 1000, wider blocks.",
     "landmarks-20000-d3": "Both spend their time in products of n × m × m. In three columns 500 landmarks are nearly "
-    "dependent, so that every tile is made orthonormal before it is summed: a second such product, for an error that "
-    "is a fraction of the peer's. Fewer landmarks would do.",
+    "dependent, so every tile is orthonormalised before it is summed: a second such product, for an error that is a "
+    "fraction of the peer's. Fewer landmarks would be sufficient.",
     "landmarks-covtype": "Two thirds of our time are the sums, a product of n × m × m that both need; a quarter is the "
-    "choice of the landmarks, which the peer draws by lot, and pays for in its error.",
-    "landmarks-20000": "Ten independent normal columns have no structure that a choice of rows could use: rows by lot "
-    "are as good as pivots, and k-means centres a little better. Where there is structure (three columns, covtype) "
-    "the pivots leave a fraction of what rows by lot leave.",
+    "choice of the landmarks, which the peer draws at random, at the cost of a larger error.",
+    "landmarks-20000": "Ten independent normal columns have no structure that a choice of rows could exploit: random "
+    "rows are as good as pivots, and k-means centres a little better. With structure (three columns, covtype) the "
+    "error of pivots is a fraction of that of random rows.",
 }
 
 METHOD = """\
-Peer and mercer run in turns in one process, and the tables have the medians; ratios above 1 are in mercer's favour.
-BLAS has the threads that a user gets. CPU seconds are those of all threads. Peak memory is what one run needs beyond
-the imports and the data, in a process of its own. The error is that of the worst of the q leading eigenvalues,
-relative, and the angle is the sine of the largest one between the subspaces of training eigenvectors; both are taken
-against scikit-learn's exact solution in float64, which is the peer itself in the rows that show no error of it. Where
-the q-th and the next eigenvalue nearly coincide, an angle says more about the data than about a solver."""
+Peer and mercer run alternately in one process, and the tables have the medians; ratios above 1 are in mercer's favour.
+BLAS uses its default number of threads. CPU seconds are summed over all threads. Peak memory is that of one run in a
+separate process, without imports and data. The error is the largest relative error of the q leading eigenvalues, and
+the angle is the sine of the largest angle between the subspaces of training eigenvectors; both are relative to
+scikit-learn's exact solution in float64, which is the peer itself in rows without an error of the peer. If the q-th and
+the next eigenvalue nearly coincide, the angle depends on the data more than on the solver."""
 
 
 def page(results, command, smoke, load):
