@@ -39,7 +39,8 @@ WHY = {
     "exact-20000-d256": "With 256 columns most time is spent on distances. The iterations use stored tiles in single "
     "precision: a quarter of the time to compute them and a fifth to use them; the remaining pass in double precision "
     "takes half, three quarters of it in a BLAS product. Tried without success: tiles stored in double precision "
-    "(twice the memory, slower products), single precision to the end (inaccurate), a factor of rank 1000, wider blocks.",
+    "(twice the memory, slower products), single precision to the end (inaccurate), a factor of rank 1000, wider "
+    "blocks.",
     "landmarks-20000-d3": "Both spend their time in products of n × m × m. In three columns 500 landmarks are nearly "
     "dependent, so every tile is orthonormalised before it is summed: a second such product, for an error that is a "
     "fraction of the peer's. Fewer landmarks would be sufficient.",
