@@ -1,7 +1,7 @@
 """Draw digits generated over a grid of two latent variables, between zeros and ones.
 
 A probabilistic kernel PCA of 500 handwritten zeros and ones, after figure 4 of De Plaen & Suykens (2023). Every latent
-vector h has a mean φ̄ + Wh in feature space, whose pre-image is an image. On the left the pre-image is that of the paper,
+vector h has a mean φ̄ + Wh in feature space, whose pre-image is an image. On the left it is that of the paper,
 a mean of all 500 rows weighted by the kernel; on the right the mean of the ten rows of largest weight.
 
 Needs matplotlib, and the folder MERCER_DATA with ``mnist01.npz`` (see ``mercer.datasets``).
