@@ -50,6 +50,8 @@ def reference():
 PACKAGES = ("", ".kernels", ".preimage", ".select", ".monitor", ".plots", ".datasets", ".io", ".testing", ".eigen")
 # What stands beside public names and is no user's: parts of other modules, constants, and what is used within mercer.
 WITHIN = {
+    *("ColumnScaleWarning", "ComponentsWarning", "IndefiniteKernelWarning", "KernelWidthWarning"),
+    *("LandmarkWarning", "NoiseWarning", "RepeatedRowsWarning"),
     "captured",
     *("Profile", "sqdist"),
     *("grid", "in_batches", "line", "projection", "squared_error", "walk"),
