@@ -11,7 +11,7 @@ from .._core.memory import available_bytes
 from .._core.tiles import threads
 from ..kernels import as_kernel
 from ..linalg.solvers.davidson import EXTRA, rank_for
-from ..linalg.solvers.exact import ARRAYS as EXACT_ARRAYS
+from ..linalg.solvers.exact import LAPACK_ARRAYS
 from ..rkhs.landmarks import choose
 
 PROBE = 512  # rows of the tile and of the product that are timed
@@ -87,7 +87,7 @@ def plan(n: int, d: int, q: int = 10, *, kernel: Any = "rbf", dtype: Any = np.fl
     one_pass = n**2 / 2 * (entry + 4 * width * flop)
     model = size * n * (d + q)
     table = {  # bytes, and seconds on one thread
-        "exact": (EXACT_ARRAYS * 8 * n**2, n**2 / 2 * entry + LAPACK_FLOPS * n**3 * flop),
+        "exact": (LAPACK_ARRAYS * 8 * n**2, n**2 / 2 * entry + LAPACK_FLOPS * n**3 * flop),
         "davidson": (
             model + 4 * n * rank + 8 * size * n * width,
             DAVIDSON_PASSES * one_pass + n * rank * entry / 2 + 2 * n * rank**2 * flop,
