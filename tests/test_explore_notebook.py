@@ -23,6 +23,7 @@ LAB = os.environ.get("MERCER_JUPYTER", HERE)
 CODE = """import mercer
 X, y = mercer.datasets.rings()
 mercer.explore(mercer.KernelPCA(3).fit(X), X, target=y)"""
+TRIES = 10  # to run the cell
 PATIENCE = 90  # seconds for JupyterLab to start on a busy machine
 
 
@@ -91,16 +92,18 @@ def test_the_widget_in_jupyterlab(lab, tmp_path):
         browser.open(lab)
         browser.until("document.querySelector('.jp-CodeCell .cm-content')", PATIENCE)
         browser.until("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", PATIENCE)
-        box = browser.value(
-            "(() => { const b = document.querySelector('.jp-CodeCell .cm-content').getBoundingClientRect(); "
-            "return [b.left + 60, b.top + 10] })()"
-        )
-        browser.mouse(box)
-        for kind in ("keyDown", "keyUp"):
-            browser.ask("Input.dispatchKeyEvent", type=kind, key="Enter", windowsVirtualKeyCode=13, modifiers=8)
-        browser.until(f"{app}?.map.x.length === 600 || document.querySelector('.jp-Dialog .jp-mod-accept')", PATIENCE)
-        browser.value("document.querySelector('.jp-Dialog .jp-mod-accept')?.click()")  # a kernel is to be confirmed
-        browser.until(f"{app}?.map.x.length === 600", PATIENCE)
+        run = "document.querySelector('[data-jp-item-name=run] jp-button, [data-jp-item-name=run] button')"
+        browser.until(run, PATIENCE)
+        shown = f"{app}?.map.x.length === 600"
+        accept = "document.querySelector('.jp-Dialog .jp-mod-accept')"
+        for _ in range(TRIES):  # a click before the notebook is ready does nothing
+            if browser.value("[...document.querySelectorAll('.jp-InputPrompt')].some((e) => /[*1]/.test(e.innerText))"):
+                break
+            box = browser.value(f"JSON.parse(JSON.stringify({run}.getBoundingClientRect()))")
+            browser.mouse((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
+            time.sleep(2)
+            browser.value(f"{accept}?.click()")  # a kernel is to be confirmed
+        browser.until(shown, PATIENCE)
         browser.until(f"{app}.alarm", PATIENCE)
         model = browser.value(f"{app}.model.model")
         browser.value(f"{app}.width.value = 1; {app}.refit()")

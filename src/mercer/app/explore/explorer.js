@@ -5,6 +5,7 @@ const PALETTE = ["#2f7ed8", "#ec6a1f", "#16a085", "#a45fd6", "#d8a013", "#e0507f
 const RAMP = ["#3b4cc0", "#2f7ed8", "#12a9c4", "#74a832", "#d8a013", "#ec6a1f"];
 const MISSING = "#9aa3b2";
 const GLIDE = 450; // milliseconds of a move from one map to the next
+const MANY = 40000; // points from which their edges are hard: that is five times faster
 const NEAR = 14; // pixels within which a row is pointed at
 const PAUSE = 120; // milliseconds of rest before the causes of a row are asked for
 const THUMBNAIL = 26; // pixels of a picture on the map
@@ -234,7 +235,7 @@ class Plot {
     const pixels = new Uint32Array(this.image.data.buffer);
     pixels.fill(abgr(theme.paper));
     if (colours.length === x.length) {
-      const disc = stamp(clamp(4.2 - Math.log10(Math.max(1, x.length)) * 0.62, 1, 3.2) * this.ratio );
+      const disc = stamp(clamp(4.2 - Math.log10(Math.max(1, x.length)) * 0.62, 1, 3.2) * this.ratio, x.length < MANY);
       if (chosen) {
         this.raster(pixels, x, y, dimmed, disc, chosen, 0);
         this.raster(pixels, x, y, colours, disc, chosen, 1);
@@ -408,14 +409,15 @@ function crosshair(paint, [px, py], ink) {
   paint.stroke();
 }
 const STAMPS = new Map();
-function stamp(radius) {
-  const key = Math.round(4 * radius);
+function stamp(radius, soft) {
+  const key = `${Math.round(4 * radius)} ${soft}`;
   if (!STAMPS.has(key)) {
     const reach = Math.ceil(radius);
     const [offsets, cover] = [[], []];
     for (let dy = -reach; dy <= reach; dy++)
       for (let dx = -reach; dx <= reach; dx++) {
-        const a = clamp(radius + 0.5 - Math.hypot(dx, dy), 0, 1);
+        const inside = clamp(radius + 0.5 - Math.hypot(dx, dy), 0, 1);
+        const a = soft ? inside : Math.round(inside);
         if (a > 0.02) {
           offsets.push(dx, dy);
           cover.push(a);

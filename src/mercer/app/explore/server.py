@@ -55,7 +55,8 @@ class Explorer:
             )
         self.session, self.seconds = session, seconds
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        # with TCP named, asyncio sets its no-delay option: else an answer waits 40 ms for the client's next packet
+        self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.socket.bind((host, port))
         routes = [Route(path, self._file) for path in FILES]
         routes += [Route(f"/api/{kind}", self._answer, methods=["POST"]) for kind in KINDS]
