@@ -194,7 +194,7 @@ OPTIONS = {
     "classifier": ["--model", "classifier", "--target", "species", "--noise-ratio", 0.02],
     "monitor": ["--model", "monitor", "--alpha", 0.05, *NO_SPECIES],
 }
-MEDIAN = RBF(gamma="median")
+MEDIAN = RBF()
 SAME = {
     "kpca": mercer.KernelPCA(4, kernel=MEDIAN, random_state=0),
     "sparse": mercer.SparseKernelPCA(n_anchors=10, kernel=MEDIAN, random_state=0),

@@ -102,11 +102,11 @@ def test_indices_beyond_a_sparse_matrix_are_refused(members, tmp_path):
     indices[5] = 1000
     error = error_of(mercer.load, written(members | {name: npy(indices)}, tmp_path / "bad.mercer", [name]))
     assert error.startswith("ModelFileError")
-    assert "'sparse' cannot be read" in error
+    assert "'sparse' cannot be decoded" in error
 
 
 def test_an_array_that_is_not_what_its_digest_says_is_refused(members, tmp_path):
     changed = bytearray(members["arrays/0.npy"])
     changed[-1] ^= 1
     error = error_of(mercer.load, written(members | {"arrays/0.npy": bytes(changed)}, tmp_path / "bad.mercer"))
-    assert "'arrays/0.npy' is not what its sha256 says" in error
+    assert "'arrays/0.npy' does not match its sha256" in error

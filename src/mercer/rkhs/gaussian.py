@@ -37,17 +37,16 @@ ROUNDING = 10  # times √n·ε: a share of the variance that is no more than th
 class FeatureGaussian:
     """N(φ̄, U(Λ − ρ)Uᵀ + ρI): ``subspace`` holds φ̄, U and Λ > ρ, ``rho`` is the noise variance in every direction.
 
-        At ρ = 0 it is the limit: ``energy`` is then r², what ρ·L̂ tends to (Zhou eq. 13), and nothing else is compared.
+    At ρ = 0 it is the limit: ``energy`` is then r², what ρ·L̂ tends to (Zhou eq. 13), and nothing else is compared.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from scipy.sparse import issparse
-        >>> from mercer import ProbabilisticKernelPCA
-        >>> X = np.random.default_rng(0).normal(size=(50, 3))
-        >>> density = ProbabilisticKernelPCA(2).fit(X).density_
-        >>> density.mahalanobis(X).shape
-        (50,)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import ProbabilisticKernelPCA
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> density = ProbabilisticKernelPCA(2).fit(X).density_
+    >>> density.mahalanobis(X).shape
+    (50,)
     """
 
     subspace: Subspace
