@@ -58,7 +58,9 @@ def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
     varied = spread[spread > 0]
     if len(varied) == 0 or varied.max() <= UNSCALED * varied.min():
         return False  # the usual case, without the median
-    if np.ndim(getattr(kernel, "lengthscale", None) or 0) > 0 or varied.max() <= UNSCALED * np.median(varied):
+    lengthscale = getattr(kernel, "lengthscale", None)
+    for_each = lengthscale is not None and np.ndim(lengthscale) > 0
+    if for_each or varied.max() <= UNSCALED * np.median(varied):
         return False
     large = np.argsort(-spread)[: np.count_nonzero(spread > UNSCALED * np.median(varied))]
     named = ", ".join(f"{j}" if names is None else repr(str(names[j])) for j in large[:NAMED].tolist())

@@ -132,7 +132,7 @@ def select(f, weights, n_points, *, tol=0.0, least=0, dtype=np.float64):
         if t == L.shape[1]:
             L = np.asfortranarray(np.hstack([L, np.empty_like(L)]))
         root = np.sqrt(left[i])
-        L[:, t] = (gram.columns([i])[:, 0] - L[:, :t] @ L[i, :t]) / root
+        L[:, t] = (gram.columns(np.array([i]))[:, 0] - L[:, :t] @ L[i, :t]) / root
         c = F[i] / root
         F -= np.outer(L[:, t], c)
         left = np.maximum(left - L[:, t] ** 2, 0)

@@ -19,7 +19,7 @@ def check_smoothing(smoothing):
 def as_rule(run):
     """Return the rule "k of the last m rows" from ``run``: an integer m means all of m rows, None a single row."""
     k, m = (1, 1) if run is None else run if isinstance(run, tuple) and len(run) == 2 else (run, run)
-    if not (isinstance(k, Integral) and isinstance(m, Integral) and 1 <= k <= m):
+    if not (isinstance(k, Integral) and isinstance(m, Integral) and 1 <= int(k) <= int(m)):
         raise ValueError(
             "run must be an integer ≥ 1 (rows in a row) or a tuple (k, m), 1 ≤ k ≤ m (k of the last m rows), "
             f"and {run!r} was given."
