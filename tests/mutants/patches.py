@@ -295,7 +295,7 @@ MUTANTS = [
         "signs ignore weights",
         "linalg/signs.py",
         "    squares = Y * Y\n",
-        "    squares = Y * Y\n    w = full((n, 1), 1 / max(n, 1), Y)\n",
+        "    squares = Y * Y\n    w = 0 * w + 1 / max(n, 1)\n",
         FRONT_DOOR,
     ),
     Mutant(
@@ -324,7 +324,7 @@ MUTANTS = [
         "weights ignored in the mean",
         "rkhs/subspace.py",
         "    S = None if not center else w if mean is None else",
-        "    S = None if not center else full((n,), 1 / n, X) if mean is None else",
+        "    S = None if not center else 0 * w + 1 / len(w) if mean is None else",
         SUBSPACES,
     ),
     Mutant(
@@ -338,7 +338,7 @@ MUTANTS = [
         "λ on the wrong scale",
         "rkhs/subspace.py",
         "        variances=pairs.values,\n        total_variance=float(xp.sum(A.diag()))",
-        "        variances=pairs.values * n,\n        total_variance=float(xp.sum(A.diag()))",
+        "        variances=pairs.values * X.shape[0],\n        total_variance=float(xp.sum(A.diag()))",
         SUBSPACES,
     ),
     Mutant(
@@ -373,7 +373,7 @@ MUTANTS = [
         "landmarks not orthonormalised",
         "rkhs/basis.py",
         "        R = inverse_of_lower(L).T if len(kept) else L",
-        "        R = namespace(L).eye(len(kept)) if len(kept) else L",
+        "        R = L.T if len(kept) else L",
         LANDMARKS,
     ),
     Mutant(
