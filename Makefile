@@ -27,7 +27,7 @@ SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full clean \
+.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full bench-peers clean \
 	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
 
@@ -42,6 +42,7 @@ help:
 	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
 	@echo 'make bench        quick benchmarks (bench-full: all of them)'
+	@echo 'make bench-peers  the monitor beside the detectors of PyOD (needs MERCER_DATA)'
 	@echo 'make wheel        wheel and source distribution, checked and tested with every Python found'
 	@echo 'make release-check  everything that must hold before a release'
 	@echo 'make clean        remove everything that make made'
@@ -90,6 +91,11 @@ bench: .venv/.test-$(HERE)
 bench-full: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py --full
 
+# PyOD and what it needs stay out of the environment of the tests.
+bench-peers: .venv-peers/.ready-$(HERE)
+	@.venv-peers/bin/python benchmarks/monitor_te.py
+	@.venv-peers/bin/python benchmarks/anomalies.py
+
 wheel: .venv/.release-$(HERE)
 	@$(BIN)/python tools/wheel.py
 
@@ -113,7 +119,7 @@ release-check: .venv/.release-$(HERE)
 	@$(BIN)/python tools/release_check.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_core/_native*.so mercer-demo
+	rm -rf .venv .venv-oldest .venv-newest .venv-peers build dist docs/_build docs/gallery docs/generated src/*.egg-info src/mercer/_core/_native*.so mercer-demo
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -165,7 +171,12 @@ OLDEST = import re, tomllib; project = tomllib.load(open("pyproject.toml", "rb")
 	@.venv-newest/bin/python -m pip install -qq --disable-pip-version-check --pre -U -e '.[plots,test]'
 	@touch $@
 
-.venv/.made-$(HERE) .venv-oldest/.made-$(HERE) .venv-newest/.made-$(HERE):
+.venv-peers/.ready-$(HERE): $(SOURCES) | .venv-peers/.made-$(HERE)
+	@echo 'Installing mercer and PyOD into .venv-peers (a minute or two, once)'
+	@.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -e . pyod
+	@touch $@
+
+.venv/.made-$(HERE) .venv-peers/.made-$(HERE) .venv-oldest/.made-$(HERE) .venv-newest/.made-$(HERE):
 	@"$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null || { \
 		echo 'mercer needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python' >&2; exit 1; }
 	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \

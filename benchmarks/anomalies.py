@@ -1,13 +1,18 @@
-"""Abnormal rows in ten tables: the default monitor beside PyOD's KPCA and scikit-learn's detectors, all with defaults.
+"""Abnormal rows in nineteen tables: the default monitor beside PyOD's and scikit-learn's detectors.
 
-    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 3] [--rows 2000] [--only shuttle http] [--large | --rules]
+    MERCER_DATA=… make bench-peers
+    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 2] [--rows 1000] [--only shuttle http] [--large | --rules]
 
-One protocol for all: the rows of a table are shuffled, a part of one half (2000 rows at most, because the Gram matrix
-of a peer must fit) is fitted on without labels, abnormal rows among them; a part of the other half is scored. Tables
-are given raw. Figures are means over seeds: the area under the ROC curve (AUROC) and average precision (AP). PyOD takes
-part where it is installed. ``--large`` gives time and memory on whole tables of more than 100 000 rows, each in a
-process of its own. ``--rules`` varies the numbers in the rules of the default estimator, one at a time, on other draws
-than those of the table: they should not matter much.
+Two protocols, the same for all. *Normal*: fitted on half of the normal rows, at most ``rows`` of them; the other normal
+rows and all abnormal ones are scored. *Contaminated*: fitted on half of all rows with the abnormal ones among them,
+whose share the monitor is given as ``contamination``; the other half is scored. At most 3000 rows are scored, with the
+table's own share of abnormal ones, 20 of them at least. mercer scales columns itself; all other detectors are given
+standardized columns. Figures are means over seeds, then over tables with standard errors of the mean over tables: the
+area under the ROC curve (AUROC) and average precision (AP).
+
+``--rules`` varies width, components and landmarks of the default estimator, and gives the figures of the rule that all
+other tables would choose for each table (leave one table out). ``--large`` gives time and memory on whole tables of
+more than 100,000 rows, each in a process of its own.
 """
 
 import argparse
@@ -16,6 +21,8 @@ import resource
 import subprocess
 import sys
 import warnings
+from collections import Counter
+from dataclasses import replace
 from time import process_time
 
 import numpy as np
@@ -23,37 +30,69 @@ from data import folder
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from mercer import KernelPCAMonitor
-from mercer.monitor import default
+from mercer.models.monitor import default, rules
 
-TEST = 5000
-RARE = 20  # abnormal rows that a test has at least, else it takes more rows
-MOST_TEST = 10_000
-TABLES = ["annthyroid", "celeba", "http", "mammography", "musk", "pendigits", "satimage2", "shuttle", "skin", "thyroid"]
-VARIED = {"WIDTH": (0.03, 0.1, 0.3, 1.0), "SHARE": (0.9, 0.95, 0.98, 0.99), "THIN": (2, 3, 5, np.inf)}
-OTHER_DRAWS = 100  # the seed from which on rules are varied
+TEST = 3000
+RARE = 20  # abnormal rows that a test has at least, where the table has them
+PROTOCOLS = ("normal", "contaminated")
 LARGE = ("celeba", "skin", "http")
+WIDTHS, SHARES, LANDMARKS = (0.1, 1.0, 4.0, 16.0), (0.9, 0.98), (200, 500)
 
 
-def contenders(seed):
+def contenders(seed, share=0.0):
     """Name ↦ a function from rows to fit on to a function from rows to scores, the higher the more abnormal."""
 
     def sklearn(model):
-        return lambda X: (fitted := model.fit(X)) and (lambda x: -fitted.score_samples(x))
+        def fit(X):
+            fitted = make_pipeline(StandardScaler(), model).fit(X)
+            return lambda x: -fitted.score_samples(x)
 
-    table = {
-        "mercer": sklearn(KernelPCAMonitor(random_state=seed)),
+        return fit
+
+    def mercer(X):
+        fitted = KernelPCAMonitor(contamination=share, random_state=seed).fit(X)
+        return lambda x: -fitted.score_samples(x)
+
+    own = {"mercer": mercer}
+    peers = {
         "IsolationForest": sklearn(IsolationForest(random_state=seed)),
         "OneClassSVM": sklearn(OneClassSVM()),
         "LocalOutlierFactor": sklearn(LocalOutlierFactor(novelty=True)),
     }
+    return own | pyod(seed) | peers
+
+
+def pyod(seed):
+    """The detectors of PyOD, where it is installed."""
     try:
+        from pyod.models.ecod import ECOD
+        from pyod.models.knn import KNN
         from pyod.models.kpca import KPCA
     except ImportError:
-        return table
-    return table | {"PyOD KPCA": lambda X: KPCA(random_state=seed).fit(X).decision_function}
+        return {}
+
+    def scaled(model):
+        def fit(X):
+            scaler = StandardScaler().fit(X)
+            fitted = model.fit(scaler.transform(X))
+            return lambda x: fitted.decision_function(scaler.transform(x))
+
+        return fit
+
+    return {
+        "PyOD KPCA": scaled(KPCA(random_state=seed)),
+        "PyOD KNN": scaled(KNN()),
+        "PyOD ECOD": scaled(ECOD()),
+    }
+
+
+def names():
+    return sorted(path.stem.removeprefix("ad_") for path in folder().glob("ad_*.npz"))
 
 
 def read(name):
@@ -61,46 +100,90 @@ def read(name):
         return arrays["X"].astype(float), arrays["y"]
 
 
-def split(X, y, seed, rows):
+def split(X, y, seed, rows, protocol):
     """Rows to fit on, rows to score and their labels."""
-    order = np.random.default_rng(seed).permutation(len(X))
-    train, test = order[: len(X) // 2][:rows], order[len(X) // 2 :]
-    few = y[test[:TEST]].sum() < RARE
-    test = test[: MOST_TEST if few else TEST]
-    return X[train], X[test], y[test]
+    rng = np.random.default_rng(seed)
+    normal, abnormal = (rng.permutation(np.flatnonzero(y == label)) for label in (0, 1))
+    n = min(rows, len(normal if protocol == "normal" else y) // 2)
+    bad = 0 if protocol == "normal" else round(n * y.mean())
+    train = np.append(normal[: n - bad], abnormal[:bad])
+    normal, abnormal = normal[n - bad :], abnormal[bad:]
+    if len(normal) + len(abnormal) > TEST:
+        few = max(min(RARE, len(abnormal)), round(TEST * y.mean()))
+        normal, abnormal = normal[: TEST - few], abnormal[:few]
+    test = np.append(normal, abnormal)
+    return X[rng.permutation(train)], X[test], y[test]
 
 
-def figures(name, seeds, rows):
-    """Contender ↦ (AUROC, AP, seconds), means over seeds."""
+def quality(labels, scores):
+    return roc_auc_score(labels, scores), average_precision_score(labels, scores)
+
+
+def figures(name, seeds, rows, protocol):
+    """Contender ↦ (AUROC, AP, seconds to fit, seconds to score 1000 rows), means over seeds."""
     X, y = read(name)
     found = {}
     for seed in range(seeds):
-        train, test, labels = split(X, y, seed, rows)
-        for contender, fit in contenders(seed).items():
+        train, test, labels = split(X, y, seed, rows, protocol)
+        share = 0.0 if protocol == "normal" else min(float(y.mean()), 0.49)
+        for contender, fit in contenders(seed, share).items():
             start = process_time()
-            scores = fit(train)(test)
-            seconds = process_time() - start
-            row = roc_auc_score(labels, scores), average_precision_score(labels, scores), seconds
+            score = fit(train)
+            middle = process_time()
+            scores = score(test)
+            end = process_time()
+            row = *quality(labels, scores), middle - start, (end - middle) * 1000 / len(test)
             found.setdefault(contender, []).append(row)
     return {contender: np.mean(rows, axis=0) for contender, rows in found.items()}
 
 
-def table(names, seeds, rows):
-    """Print both figures for every table, and their means."""
+def table(tables, seeds, rows, protocol):
+    """Print both figures for every table, and their means with standard errors."""
     results = {}
-    for name in names:
-        results[name] = figures(name, seeds, rows)
-        row = "  ".join(f"{c} {a:.3f}/{p:.3f} {t:.1f} s" for c, (a, p, t) in results[name].items())
+    for name in tables:
+        results[name] = figures(name, seeds, rows, protocol)
+        row = "  ".join(f"{c} {a:.3f}/{p:.3f}" for c, (a, p, *_) in results[name].items())
         print(f"{name:<12} {row}", file=sys.stderr, flush=True)
     columns = list(next(iter(results.values())))
-    for place, figure in enumerate(("AUROC", "AP", "CPU seconds to fit and score")):
-        print(f"\n{figure}, {rows} rows to fit on, mean of {seeds} seeds\n\n| table | " + " | ".join(columns) + " |")
-        print("|---" * (len(columns) + 1) + "|")
-        digits = 1 if place == 2 else 3
-        for name, row in results.items():
-            print(f"| {name} | " + " | ".join(f"{row[c][place]:.{digits}f}" for c in columns) + " |")
-        means = [np.mean([row[c][place] for row in results.values()]) for c in columns]
-        print("| **mean** | " + " | ".join(f"**{mean:.{digits}f}**" for mean in means) + " |")
+    print(f"\nFitted on {protocol} rows: {rows} at most, mean of {seeds} seeds; AUROC / AP\n")
+    print("| table | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|")
+    for name, row in results.items():
+        print(f"| {name} | " + " | ".join(f"{row[c][0]:.3f} / {row[c][1]:.3f}" for c in columns) + " |")
+    values = {c: np.array([row[c] for row in results.values()]) for c in columns}
+    print("| **mean** | " + " | ".join("{:.3f} / {:.3f}".format(*values[c].mean(axis=0)) for c in columns) + " |")
+    ahead = {c: (values["mercer"] - values[c])[:, :2] for c in columns}
+    print("| mercer ahead by, AUROC | " + " | ".join(with_error(ahead[c][:, 0]) for c in columns) + " |")
+    print("| mercer ahead by, AP | " + " | ".join(with_error(ahead[c][:, 1]) for c in columns) + " |")
+    print("| CPU s to fit | " + " | ".join(f"{values[c][:, 2].mean():.2f}" for c in columns) + " |")
+    print("| CPU s to score 1000 rows | " + " | ".join(f"{values[c][:, 3].mean():.3f}" for c in columns) + " |")
+
+
+def with_error(values):
+    return f"{values.mean():+.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+
+
+def try_rules(tables, seeds, rows):
+    """Print the mean figures over all tables for other numbers in the rules for tables, and leave one table out."""
+    usual, found = (rules.TABLE, default.LANDMARKS), {}
+    grid = [(width, share, m) for width in WIDTHS for share in SHARES for m in LANDMARKS]
+    for width, share, m in grid:
+        rules.TABLE, default.LANDMARKS = replace(usual[0], width=width, share=share), m
+        for name in tables:
+            X, y = read(name)
+            for seed in range(100, 100 + seeds):  # other draws than those of the tables
+                train, test, labels = split(X, y, seed, rows, "normal")
+                scores = -KernelPCAMonitor(in_time=False, random_state=seed).fit(train).score_samples(test)
+                found.setdefault((width, share, m), {}).setdefault(name, []).append(quality(labels, scores))
+        print(width, share, m, file=sys.stderr, flush=True)
+    rules.TABLE, default.LANDMARKS = usual
+    means = {rule: np.array([np.mean(rows[name], axis=0) for name in tables]) for rule, rows in found.items()}
+    print("\n| γ · median | share of the variance | landmarks | AUROC | AP |\n|---|---|---|---|---|")
+    for (width, share, m), values in means.items():
+        auroc, ap = values.mean(axis=0)
+        print(f"| {width:g} | {share:g} | {m} | {auroc:.3f} | {ap:.3f} |")
+    picked = [max(means, key=lambda rule: np.delete(means[rule], i, axis=0).sum()) for i in range(len(tables))]
+    left = np.mean([means[rule][i] for i, rule in enumerate(picked)], axis=0)
+    print(f"\nLeave one table out: {left[0]:.3f} / {left[1]:.3f}, chosen {Counter(picked).most_common()}")
 
 
 def one(name, contender):
@@ -108,23 +191,20 @@ def one(name, contender):
     X, y = read(name)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = process_time()
-    scores = contenders(0)[contender](X)(X)
+    scores = contenders(0, min(float(y.mean()), 0.49))[contender](X)(X)
     seconds, after = process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    row = seconds, (after - before) / 1024, roc_auc_score(y, scores), average_precision_score(y, scores)
-    print(json.dumps(row))
+    print(json.dumps((seconds, (after - before) / 1024, *quality(y, scores))))
 
 
-def large(names, limit):
+def large(tables, limit):
     """Print time and memory of whole tables."""
     print(
         "\n| table | rows × columns | contender | CPU seconds | MB beyond the data | AUROC | AP |\n" + "|---" * 7 + "|"
     )
-    for name in names:
+    for name in tables:
         X, _ = read(name)
-        shape = f"{len(X):,} × {X.shape[1]}".replace(",", " ")
-        gram = f"needs {2 * 8 * len(X) ** 2 / 1e9:,.0f} GB for two Gram matrices".replace(",", " ")
-        print(f"| {name} | {shape} | PyOD KPCA | – | {gram} | – | – |")
-        for contender in ("mercer", "IsolationForest", "LocalOutlierFactor", "OneClassSVM"):
+        shape = f"{len(X):,} × {X.shape[1]}"
+        for contender in ("mercer", "IsolationForest"):
             command = [sys.executable, __file__, "--one", name, contender]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True)
@@ -135,33 +215,13 @@ def large(names, limit):
             print(f"| {name} | {shape} | {contender} | {row} |", flush=True)
 
 
-def rules(names, seeds, rows):
-    """Print the mean figures over all tables for other numbers in the rules of the default estimator."""
-    print(f"\nMean of {len(names)} tables, {rows} rows to fit on, mean of {seeds} other seeds\n")
-    print("| rule | AUROC | AP |\n|---|---|---|")
-    for rule, values in VARIED.items():
-        usual = getattr(default, rule)
-        for value in values:
-            setattr(default, rule, value)
-            found = []
-            for name in names:
-                X, y = read(name)
-                for seed in range(OTHER_DRAWS, OTHER_DRAWS + seeds):
-                    train, test, labels = split(X, y, seed, rows)
-                    scores = contenders(seed)["mercer"](train)(test)
-                    found.append((roc_auc_score(labels, scores), average_precision_score(labels, scores)))
-            auroc, ap = np.mean(found, axis=0)
-            mark = " (default)" if value == usual else ""
-            print(f"| {rule} = {value:g}{mark} | {auroc:.3f} | {ap:.3f} |", flush=True)
-        setattr(default, rule, usual)
-
-
 def main():
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--only", nargs="*", default=None)
+    parser.add_argument("--protocols", nargs="*", default=PROTOCOLS, choices=PROTOCOLS)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--rules", action="store_true")
     parser.add_argument("--limit", type=int, default=300, help="seconds for a contender on a large table")
@@ -173,9 +233,10 @@ def main():
     elif options.large:
         large(options.only or LARGE, options.limit)
     elif options.rules:
-        rules(options.only or TABLES, options.seeds, options.rows)
+        try_rules(options.only or names(), options.seeds, options.rows)
     else:
-        table(options.only or TABLES, options.seeds, options.rows)
+        for protocol in options.protocols:
+            table(options.only or names(), options.seeds, options.rows, protocol)
 
 
 if __name__ == "__main__":

@@ -413,8 +413,8 @@ def test_load_says_what_to_do_where_neither_the_file_nor_its_source_is_there(tmp
     monkeypatch.setattr(fetching.fetch, "__defaults__", (Web({}),))
     with pytest.raises(FileNotFoundError, match=r"MERCER_DATA to a folder.*usps\.npz.*does not answer"):
         datasets.load("usps")
-    with pytest.raises(FileNotFoundError, match="no public source for 'ad_http'"):
-        datasets.load("ad_http")
+    with pytest.raises(FileNotFoundError, match="no public source for 'covtype'"):
+        datasets.load("covtype")
     assert not list(tmp_path.iterdir())
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.io import loadmat
 
 from .._core.atomic import replacing
+from . import monitoring
 
 STANFORD = "https://hastie.su.domains/ElemStatLearn/datasets/"
 RDATASETS = "https://vincentarelbundock.github.io/Rdatasets/csv/MASS/"
@@ -49,7 +50,7 @@ def fetch(name: str, folder: Path, opener: Callable[..., Any] = urlopen) -> Path
         arrays = SOURCES[name](lambda url: _read(url, opener))
     except (URLError, TimeoutError, ConnectionError) as error:
         raise FileNotFoundError(f"The source of {name!r} does not answer ({error}).") from None
-    if name in DIGESTS and digest(arrays) != DIGESTS[name]:
+    if digest(arrays) != (DIGESTS | monitoring.DIGESTS).get(name, digest(arrays)):
         raise FileNotFoundError(f"The download of {name!r} is not the expected data set: its sha256 differs.")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.npz"
@@ -132,3 +133,4 @@ def _ida(name: str) -> Callable[[Read], Arrays]:
 
 SOURCES: dict[str, Callable[[Read], Arrays]] = {"usps": _usps, "pima": _pima, "mnist": _mnist, "mnist01": _mnist01}
 SOURCES |= {f"ida_{name}": _ida(name) for name in IDA_NAMES}
+SOURCES |= monitoring.SOURCES

@@ -19,11 +19,11 @@ from ..pipelines import parts
 from . import charts, checks, rules, tails
 from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
 from .contributions import contributions
-from .default import MOST_ROWS, fit_default
+from .default import MOST_ROWS, InnerScaler, fit_default
 from .discoveries import benjamini_hochberg, conformal
 from .lags import ages, as_runs, by_lag, lagged
 from .training import training_rows
-from .trimming import MARGIN, denser, excess, sparseness
+from .trimming import MARGIN, MOST_LEFT_OUT, excess, isolation, nearest
 
 HELD_OUT_ROWS = 10_000  # that limits are set by
 LIMITS = ("holdout", "loo", "f-chi2", "quantile")
@@ -74,8 +74,9 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         Each row is seen together with as many predecessors. The first rows of a run, which have fewer, are left out of
         the fit; when they are scored, the first row of the run stands in for what is missing.
     contamination : float in [0, 0.5) or "auto", default=0.0
-        The share of the training rows that may be abnormal: as many of the sparsest rows are left out of the limits,
-        and half as many more out of the axes. ``"auto"``: the share that is sparser than an exponential tail explains.
+        The share of the training rows that may be abnormal: as many of the most isolated rows are left out of the
+        limits, and twice as many out of the axes. ``"auto"``: the share of rows that are sparser than an exponential
+        tail explains.
     random_state : int, RandomState or None, default=None
         For the folds, and the default estimator's landmarks.
 
@@ -223,13 +224,17 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
             raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
 
     def _kept(self, rows, rng):
-        """The rows that axes and limits are found on: all but the sparsest, two masks."""
-        sparse = sparseness(rows, rng)
-        share = excess(sparse)
+        """The rows that axes and limits are found on: all but the most isolated, two masks."""
+        scaled = InnerScaler().fit_transform(np.asarray(rows, float))
+        share = excess(scaled, rng)
         self.contamination_ = share if self.contamination == "auto" else float(self.contamination)
         if self.contamination == 0:
             checks.warn_of_abnormal(share)
-        return denser(sparse, MARGIN * self.contamination_), denser(sparse, self.contamination_)
+        if self.contamination_ == 0:
+            return np.ones(len(rows), bool), np.ones(len(rows), bool)
+        isolated = isolation(scaled, self.contamination_, rng)
+        for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
+        return for_axes, nearest(isolated, self.contamination_)
 
     def _recipe(self, X, rng):
         """The fitted estimator, and a function that fits it again on other rows."""
