@@ -1,8 +1,9 @@
 """Toy data sets drawn from a seed, and the real data sets of the papers, which are not part of the package.
 
-Real data sets are ``.npz`` files in the folder given by the environment variable ``MERCER_DATA``. USPS, MNIST, Pima and
-the IDA benchmarks are downloaded from their public sources if they are missing, checked against their sha256, and
-stored in that folder or in ``~/.cache/mercer``.
+Real data sets are ``.npz`` files in the folder given by the environment variable ``MERCER_DATA``. USPS, MNIST, Pima,
+the IDA benchmarks, the tables of ADBench (``ad_…``) and the Tennessee Eastman process (``te``) are downloaded from
+their public sources if they are missing, checked against their sha256, and stored in that folder or in
+``~/.cache/mercer``.
 """
 
 import os
@@ -21,7 +22,7 @@ def load(name: str) -> dict[str, np.ndarray]:
     Parameters
     ----------
     name : str
-        For example ``"usps"``, ``"mnist"``, ``"pima"``, ``"covtype"``, ``"ida_banana"`` or ``"ad_shuttle"``.
+        For example ``"usps"``, ``"mnist"``, ``"pima"``, ``"covtype"``, ``"ida_banana"``, ``"ad_shuttle"`` or ``"te"``.
 
     Returns
     -------
@@ -153,6 +154,7 @@ def two_cs(
 TANK_SENSORS = ("level 1", "level 2", "level 3", "inflow 1", "inflow 2", "flow 1-3", "flow 3-2", "outflow")
 TANK_NOISE = np.array([2e-3, 2e-3, 2e-3, 5e-7, 5e-7, 5e-7, 5e-7, 5e-7])  # standard deviations, in m and m³/s
 TANK_FAULTS = {None: 0.0, "step": 4e-5, "drift": 0.5, "sensor": 5.0}  # with their default sizes
+TANK_TRANSIENT = 100  # rows until the levels have settled, which are left out
 
 
 def three_tanks(
@@ -219,7 +221,7 @@ def three_tanks(
 def _set_points(n: int, rng: np.random.Generator, memory: float = 0.9) -> np.ndarray:
     """Draw set points of levels 1 and 2 in metres: autoregressions around 0.45 and 0.20."""
     steps = rng.standard_normal((n, 2)) * np.sqrt(1 - memory**2)
-    return [0.45, 0.20] + [0.05, 0.03] * lfilter([1], [1, -memory], steps, axis=0)
+    return np.array([0.45, 0.20]) + np.array([0.05, 0.03]) * lfilter([1], [1, -memory], steps, axis=0)
 
 
 def _torricelli(opening: float, drop: float) -> float:
@@ -227,31 +229,24 @@ def _torricelli(opening: float, drop: float) -> float:
     return copysign(opening * 5e-5 * sqrt(2 * 9.81 * abs(drop)), drop)
 
 
-def _tanks(
-    targets: np.ndarray,
-    leak: np.ndarray,
-    clogged: np.ndarray,
-    warm_up: int = 100,
-    substeps: int = 10,
-    dt: float = 1.0,
-) -> np.ndarray:
-    """Return levels and flows by Euler's method, without the transient of the first ``warm_up`` rows.
+def _tanks(targets: np.ndarray, leak: np.ndarray, clogged: np.ndarray) -> np.ndarray:
+    """Return levels and flows by Euler's method, without the transient of the first rows.
 
     Tanks have a cross section of 0.0154 m²; the pumps have proportional-integral control of levels 1 and 2.
     """
     (h1, h2), h3, sum1, sum2, rows = targets[0].tolist(), float(targets[0].mean()), 0.0, 0.0, []
-    for i in [0] * warm_up + list(range(len(targets))):
-        for _ in range(substeps):
+    for i in [0] * TANK_TRANSIENT + list(range(len(targets))):
+        for _ in range(10):  # steps of dt = 1 s
             short1, short2 = targets[i, 0] - h1, targets[i, 1] - h2
             in1, in2 = (min(max(4e-5 + 1e-3 * e + 2e-6 * s, 0.0), 1.2e-4) for e, s in ((short1, sum1), (short2, sum2)))
-            sum1, sum2 = sum1 + dt * short1 * (0 < in1 < 1.2e-4), sum2 + dt * short2 * (0 < in2 < 1.2e-4)
+            sum1, sum2 = sum1 + short1 * (0 < in1 < 1.2e-4), sum2 + short2 * (0 < in2 < 1.2e-4)
             q13 = _torricelli(0.5 * (1 - clogged[i]), h1 - h3)
             q32, out = _torricelli(0.5, h3 - h2), _torricelli(0.6, h2)
-            h1 = max(h1 + dt * (in1 - q13 - leak[i]) / 0.0154, 0.0)
-            h2 = max(h2 + dt * (in2 + q32 - out) / 0.0154, 0.0)
-            h3 = max(h3 + dt * (q13 - q32) / 0.0154, 0.0)
+            h1 = max(h1 + (in1 - q13 - leak[i]) / 0.0154, 0.0)
+            h2 = max(h2 + (in2 + q32 - out) / 0.0154, 0.0)
+            h3 = max(h3 + (q13 - q32) / 0.0154, 0.0)
         rows.append((h1, h2, h3, in1, in2, q13, q32, out))
-    return np.array(rows[warm_up:])
+    return np.array(rows[TANK_TRANSIENT:])
 
 
 def rings(random_state: int = 0, *, n: int = 600) -> tuple[np.ndarray, np.ndarray]:

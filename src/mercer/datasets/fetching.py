@@ -54,7 +54,7 @@ def fetch(name: str, folder: Path, opener: Callable[..., Any] = urlopen) -> Path
         raise FileNotFoundError(f"The download of {name!r} is not the expected data set: its sha256 differs.")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.npz"
-    with replacing(path) as file:
+    with replacing(path) as file:  # type: ignore[arg-type]
         np.savez_compressed(file, **arrays)
     return path
 

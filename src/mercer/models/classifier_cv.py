@@ -199,7 +199,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
         q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
 
-        def work(lane: list) -> list:
+        def work(lane: Any) -> list:
             return [self._errors_of_fold(K, y, q, *fold) for fold in lane]
 
         lanes = in_threads(work, folds, "cross-validation")
