@@ -54,8 +54,8 @@ def fetch(name: str, folder: Path, opener: Callable[..., Any] = urlopen) -> Path
         raise FileNotFoundError(f"The download of {name!r} is not the expected data set: its sha256 differs.")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.npz"
-    with replacing(path) as file:  # type: ignore[arg-type]
-        np.savez_compressed(file, **arrays)
+    with replacing(path) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return path
 
 
