@@ -1,7 +1,5 @@
 """The demo: what kernel PCA does that linear PCA cannot, on one HTML page, with the code of each figure."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

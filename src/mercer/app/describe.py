@@ -1,7 +1,5 @@
 """Descriptions of a fitted model: facts as values for JSON, one line, and sentences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..models.pipelines import parts

@@ -92,10 +92,7 @@ def plan(n: int, d: int, q: int = 10, *, kernel: Any = "rbf", dtype: Any = np.fl
             model + 4 * n * rank + 8 * size * n * width,
             DAVIDSON_PASSES * one_pass + n * rank * entry / 2 + 2 * n * rank**2 * flop,
         ),
-        "lanczos": (
-            model + 2 * size * n * (2 * q + 20),
-            (LANCZOS_PASSES * q + 20) * n**2 / 2 * (entry + 4 * flop),
-        ),
+        "lanczos": (model + 2 * size * n * (2 * q + 20), (LANCZOS_PASSES * q + 20) * n**2 / 2 * (entry + 4 * flop)),
         "randomized": (model + 2 * RANDOMIZED_PASSES * size * n * (q + 10), RANDOMIZED_PASSES * one_pass),
         "landmarks": (8 * 4 * m**2 + size * m * (d + q), n * m * (entry + m * flop) + 10 * m**3 * flop),
     }

@@ -52,23 +52,9 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (
-    fit,
-    transform,
-    inverse,
-    denoise,
-    score,
-    predict,
-    sample,
-    compress,
-    export,
-    explore,
-    report,
-    info,
-    plan,
-    demo,
-    reproduce,
-):
+COMMANDS = [fit, transform, inverse, denoise, score, predict, sample, compress]
+COMMANDS += [export, explore, report, info, plan, demo, reproduce]
+for command in COMMANDS:
     main.add_command(command)
 
 __all__ = ["BadInput", "Commands", "main"]

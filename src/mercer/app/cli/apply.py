@@ -27,6 +27,11 @@ METHODS = {  # command → methods of a model, one of which it needs
 keep_option = click.option("--keep", type=Names(), help="Columns of DATA to copy into the results, such as an id.")
 
 
+def applying(command: Callable) -> Callable:
+    """Add MODEL, DATA and the options for input and output to a command."""
+    return model_argument(reading(keep_option(writing(command))))
+
+
 class LoadedModel:
     """A model file, with the recipe that turns tables into the rows of the model."""
 
@@ -106,10 +111,7 @@ def _columns(Y: Any, names: list[str]) -> dict:
     epilog="\b\nExamples:\n  mercer transform model.mercer data.csv -o scores.csv --keep id\n"
     "  mercer transform model.mercer data.csv | head"
 )
-@model_argument
-@reading
-@keep_option
-@writing
+@applying
 def transform(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Compute the components of each row.
 
@@ -123,10 +125,7 @@ def transform(model: str, data: Source, keep: list[str] | None, output: Sink) ->
 @click.command(
     epilog="\b\nExample:\n  mercer transform model.mercer data.csv | mercer inverse model.mercer - -o back.csv"
 )
-@model_argument
-@reading
-@keep_option
-@writing
+@applying
 def inverse(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Map components back to rows (inverse transform).
 
@@ -142,10 +141,7 @@ def inverse(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
 
 
 @click.command(epilog="\b\nExample:\n  mercer denoise model.mercer noisy.csv -o clean.csv")
-@model_argument
-@reading
-@keep_option
-@writing
+@applying
 def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Remove noise from rows.
 
@@ -157,10 +153,7 @@ def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
 
 
 @click.command(epilog="\b\nExample:\n  mercer score model.mercer data.csv --keep id | sort -t, -k2 -g | tail")
-@model_argument
-@reading
-@keep_option
-@writing
+@applying
 def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Score how well each row fits the model.
 
@@ -179,11 +172,8 @@ def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> Non
 
 
 @click.command(epilog="\b\nExample:\n  mercer predict flowers.mercer new.csv --proba -o labels.csv")
-@model_argument
-@reading
-@keep_option
+@applying
 @click.option("--proba", is_flag=True, help="Also write the probability of each class or cluster.")
-@writing
 def predict(model: str, data: Source, keep: list[str] | None, proba: bool, output: Sink) -> None:
     """Predict the class, cluster or alarm of each row.
 

@@ -1,20 +1,16 @@
 """``mercer fit`` on a Dask cluster: the workers read, scale and sum Parquet files."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
+from ...tables import Recipe, choose
 from .errors import BadInput, log
-
-if TYPE_CHECKING:
-    from ...tables import Recipe
 
 NUMERIC_KINDS = "biuf"  # NumPy's codes of booleans, integers and floats
 POLL_SECONDS = 0.5
@@ -31,7 +27,6 @@ def fit_on_cluster(
 ) -> tuple[Recipe, int]:
     """Fit the estimator to Parquet files; return the recipe of the columns and the number of rows."""
     from ..._core import dask
-    from ...tables import choose
 
     with dask.cluster(address, workers) as client:
         log(f"Cluster: {client.scheduler.address}, {len(client.scheduler_info()['workers'])} workers")
@@ -43,19 +38,13 @@ def fit_on_cluster(
                 raise BadInput(f"{path}: column {name!r} is not numeric. Leave it out with --exclude {name!r}.")
         X = dask.as_rows(frame[chosen])
         mean, sd = dask.means_and_scales(X) if scale else (np.zeros(len(chosen)), np.ones(len(chosen)))
-        recipe = _recipe(chosen, len(kinds), mean, sd)
+        if not np.isfinite(mean).all():
+            name = chosen[int(np.argmin(np.isfinite(mean)))]
+            raise BadInput(f"{path}: column {name!r} has missing or infinite values. Leave it out with --exclude.")
+        recipe = Recipe(chosen, {}, "error", fill=mean, mean=mean, scale=sd, width=len(kinds))
         with _task_counter(client):
             estimator.fit((X - recipe.mean) / recipe.scale)
     return recipe, X.shape[0]
-
-
-def _recipe(columns: list[str], width: int, mean: np.ndarray, scale: np.ndarray) -> Recipe:
-    from ...tables import Recipe
-
-    if not np.isfinite(mean).all():
-        name = columns[int(np.argmin(np.isfinite(mean)))]
-        raise BadInput(f"Column {name!r} has missing or infinite values. Fill them, or leave it out with --exclude.")
-    return Recipe(columns, {}, "error", fill=mean, mean=mean, scale=scale, width=width)
 
 
 @contextmanager

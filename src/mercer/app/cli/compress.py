@@ -1,7 +1,5 @@
 """The command ``mercer compress``: from a model file to a smaller one."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How commands end: one line for bad input, silently at a closed pipe, exit code 130 when interrupted."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings
@@ -11,14 +9,8 @@ from contextlib import contextmanager, suppress
 import click
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-EXTRAS = {
-    "matplotlib": "plots",
-    "PIL": "plots",
-    "jinja2": "plots",
-    "pyarrow": "tables",
-    "dask": "dask",
-    "onnx": "onnx",
-}  # → extra
+EXTRAS = {"matplotlib": "plots", "PIL": "plots", "jinja2": "plots"}  # library → extra that installs it
+EXTRAS |= {"pyarrow": "tables", "dask": "dask", "onnx": "onnx"}
 
 
 class BadInput(click.ClickException):

@@ -145,12 +145,14 @@ def fit(
         recipe, n = fit_on_cluster(estimator, data.path, columns or (), exclude or (), not no_scale, cluster, workers)
         messages = [f"{data.path}: {n} rows, {count(recipe.columns, 'column')}"]
     else:
+        from ... import KernelPCAImputer
+
         preparation = {
             "missing": missing,
             "categorical": categorical,
             "scale": not no_scale,
             "target": target,
-            "imputer": _imputer(settings["seed"]) if missing == "impute" else None,
+            "imputer": KernelPCAImputer(random_state=settings["seed"]) if missing == "impute" else None,
         }
         recipe, n, messages = _fit_to_table(estimator, data, columns or (), exclude or (), preparation)
     save(estimator, output, recipe=recipe)
@@ -226,9 +228,3 @@ def _kernel(settings: dict[str, Any]) -> Any:
         if key not in inspect.signature(KERNELS[name]).parameters:
             raise click.UsageError(f"--{key} cannot be used with --kernel {name}.")
     return KERNELS[name](**params)
-
-
-def _imputer(seed: int | None) -> Any:
-    from ... import KernelPCAImputer
-
-    return KernelPCAImputer(random_state=seed)

@@ -105,6 +105,7 @@ class Plot {
     this.over = make("canvas", { class: "over", tabindex: "0", role: "application", "aria-label": name, "aria-roledescription": "map", "aria-describedby": app.helpId });
     this.name = make("div", { class: "name" });
     this.node = make("div", { class: "plot" }, this.base, this.over, this.name);
+    for (const canvas of [this.base, this.over]) canvas.style.position = "absolute"; // else it would size what it is sized by, until the style sheet is there
     this.x = this.y = new Float32Array(0);
     this.view = { x: 0, y: 0, scale: 1 };
     this.moved = false;
@@ -865,7 +866,7 @@ class App {
 
   retheme() {
     const style = getComputedStyle(this.root);
-    const colour = (name) => style.getPropertyValue(name);
+    const colour = (name) => style.getPropertyValue(name) || "#888";
     this.theme = { paper: parsed(colour("--paper")), ink: parsed(colour("--ink")), accent: colour("--accent"), warm: colour("--warm") };
     this.dim();
     this.pictures.clear();

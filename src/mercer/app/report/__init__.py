@@ -1,7 +1,5 @@
 """Self-contained HTML pages: the report about a model, and the parts that the demo uses too."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An HTML page from text, tables, figures and code. Everything but the figures is escaped."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

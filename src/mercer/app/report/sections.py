@@ -1,7 +1,5 @@
 """The sections of a report: data, model, spectrum, charts, clusters, components, reconstruction, outliers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -20,11 +20,6 @@ SEED = 0
 COLOURS = {"samples": "#c3c9d3", "data": "#20242c", "kernel PCA": "#d8392b", "probabilistic": "#2f7ed8"}
 MEASURES = ("error, probabilistic", "error, kernel PCA", "between both", "spread of samples")
 
-ABOUT = """\
-Points (black), their reconstructions by probabilistic kernel PCA (blue) and by kernel PCA (red, the limit ρ → 0), and
-samples (grey), RBF of bandwidth 2, noise by maximum likelihood. The paper does not give its data; ours lie around a
-ring. Its caption, in our copy, says N = 20, but its numbers imply N = 50: with q = 3 and 54.03 % explained,
-σ² = (1 − 0.5403)/(N − q) is 0.98 % of the variance for N = 50 and 2.70 % for N = 20. So we draw 50 points."""
 WAYS = {"weighted mean of all points": Smoother(neighbours=ROWS), "fixed point": FixedPoint()}
 
 
@@ -49,7 +44,7 @@ def ring(seed: int = SEED) -> np.ndarray:
     return RADIUS * np.column_stack([np.cos(angle), np.sin(angle)]) + NOISE * rng.standard_normal((ROWS, 2))
 
 
-def fit(X: np.ndarray, q: int, way: str, noise: float | str = "mle") -> ProbabilisticKernelPCA:
+def fit(X: np.ndarray, q: int, way: str, noise: float | str = "paper") -> ProbabilisticKernelPCA:
     return ProbabilisticKernelPCA(q, noise_variance=noise, kernel=KERNEL, preimage=WAYS[way], random_state=SEED).fit(X)
 
 
@@ -121,7 +116,7 @@ def text(rows: list[Row]) -> tuple[str, ...]:
         printed equation (19) with centred weights divides by zero, since they sum to 0. A fixed point in feature space
         preserves the ring (error {numbers(rest[-1:], "error, probabilistic")}), and its samples lie on it.""",
     )
-    return ABOUT, table(head, lines), listed(*notes)
+    return table(head, lines), listed(*notes)
 
 
 def numbers(rows: list[Row], key: str) -> str:

@@ -2,31 +2,11 @@
 
 import html
 import re
+from importlib import resources
 from pathlib import Path
+from string import Template
 
 from ..._core.atomic import replacing
-
-PAGE = """\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>mercer: reproductions of the papers</title>
-<style>
-body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #222; }}
-img {{ max-width: 100%; }}
-table {{ border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }}
-th, td {{ padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }}
-th:first-child, td:first-child {{ text-align: left; }}
-section {{ border-top: 1px solid #ccc; margin-top: 2.5rem; }}
-</style>
-<h1>Reproductions of the papers</h1>
-<ul>
-{contents}
-</ul>
-{sections}
-</html>
-"""
 
 
 def write(folder: Path, problems: dict[str, str]) -> None:
@@ -38,7 +18,8 @@ def write(folder: Path, problems: dict[str, str]) -> None:
         numbers = "" if problem else f'<p><a href="{name}.csv">Numbers as CSV</a></p>'
         contents.append(f'<li><a href="#{name}">{title}</a></li>')
         sections.append(f'<section id="{name}">\n{as_html(text)}\n{numbers}\n</section>')
-    page = PAGE.format(contents="\n".join(contents), sections="\n".join(sections))
+    template = resources.files("mercer.app.report").joinpath("reproductions.html").read_text(encoding="utf-8")
+    page = Template(template).substitute(contents="\n".join(contents), sections="\n".join(sections))
     with replacing(folder / "index.html") as file:
         file.write(page.encode())
 

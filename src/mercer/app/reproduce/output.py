@@ -9,6 +9,7 @@ import io
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from importlib import resources
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -76,8 +77,8 @@ class Output:
         self.pictures += [f"![{caption}]({self.name}{suffix}.png)", f"*{caption}*"]
 
     def text(self, title: str, *blocks: str) -> None:
-        """Write the text: a title, the figures, blocks of Markdown, and how it was computed."""
-        every = [f"# {title}", *self.pictures, *blocks, self._provenance()]
+        """Write the text: a title, the figures, a description, blocks of Markdown, and how it was computed."""
+        every = [f"# {title}", *self.pictures, description(self.name), *blocks, self._provenance()]
         self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in every if block).encode() + b"\n")
 
     def _provenance(self) -> str:
@@ -126,6 +127,12 @@ def component_maps(
         plots.contours(model, X, j, ax=ax)
         ax.set_title(f"{label}{model.eigenvalues_[j]:.2f}")
     return figure
+
+
+def description(name: str) -> str:
+    """Return the section of ``about.md`` on a reproduction: what is shown, and what the original does not specify."""
+    sections = resources.files(__package__).joinpath("about.md").read_text(encoding="utf-8").split("# ")
+    return next((text.partition("\n\n")[2] for text in sections if text.startswith(f"{name}\n")), "")
 
 
 def _cell(value: Any) -> Any:

@@ -18,12 +18,6 @@ COMPONENTS = 8
 ROWS, NOISE = 200, 0.1
 SEED = 0
 
-ABOUT = """\
-200 points along a parabola, y = x² + noise, with x in [−1, 1]. The first figure colours them by intervals of their
-first component, the second shows each component as a function of the plane (linear PCA has two, the polynomial kernel
-(xᵀy + 1)² five, the RBF as many as requested), the third shows the points reconstructed from the first one or two
-components. The slides give neither their data nor the width of the RBF; here σ = 0.5."""
-
 
 @reproduction(NAME, "The slides' parabola")
 def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
@@ -127,7 +121,7 @@ def text(rows: list[Row]) -> tuple[str, ...]:
         f"""The first component orders the points along the parabola: rank correlation with x {orders}. With this
         width the first RBF component is not monotone at the two ends.""",
     )
-    return ABOUT, table(["component", *(f"{name}: share, error" for name in KERNELS)], lines), listed(*notes)
+    return table(["component", *(f"{name}: share, error" for name in KERNELS)], lines), listed(*notes)
 
 
 def cell(row: Row | None) -> str:

@@ -16,12 +16,6 @@ SPLITS = (slice(2, 5), slice(5, 8))  # the components that split each cluster, a
 KERNEL = RBF.from_radius(0.1**0.5)  # (12.86): exp(−‖x − x′‖²/0.1)
 DRAWS, QUICK_DRAWS = 200, 50
 
-ABOUT = """\
-Three round clusters of thirty points, exp(−‖x − x′‖²/0.1), centred in feature space. The book does not give its data;
-ours are generated (`mercer.datasets.three_clusters`). Its caption says that the first two components separate the
-clusters, each of the next three splits one cluster in half, and the last three split them again, orthogonally to the
-first split."""
-
 
 @reproduction(NAME, "Bishop, figure 12.17")
 def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
@@ -127,4 +121,4 @@ def text(rows: list[Row], shown: Draw, draws: list[Draw]) -> tuple[str, ...]:
         f"""In the draws that agree with the caption, the angle between the two splits of a cluster is
         {np.mean(angles):.0f}° on average.""",
     )
-    return ABOUT, table(head, lines), listed(*notes)
+    return table(head, lines), listed(*notes)

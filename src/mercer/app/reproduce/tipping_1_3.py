@@ -23,12 +23,6 @@ SEED = 0
 SAME = 0.85
 SPAN = "in the span of the full ones so far"
 
-ABOUT = """\
-Three clusters of thirty points with a standard deviation of 0.1, exp(−‖x − x′‖²/0.25²), not centred in feature space.
-The paper does not give its data; ours are generated (`mercer.datasets.three_clusters`). Figure 1 shows the first nine
-components from all 90 kernels, figure 2 those of the sparse model, figure 3 its nine representing vectors and the
-contours of its reconstruction error."""
-
 
 @reproduction(NAME, "Tipping, figures 1 to 3")
 def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
@@ -118,4 +112,4 @@ def text(rows: list[Row], full: Any, sparse: Any, X: np.ndarray, models: list) -
         {sum(r[SPAN] > SAME for r in rows)} of the nine. Nine kernels span only nine axes, so the last ones are not free
         to follow the full components.""",
     )
-    return ABOUT, table(head, lines), listed(*notes)
+    return table(head, lines), listed(*notes)

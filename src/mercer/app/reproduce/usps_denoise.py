@@ -26,27 +26,11 @@ LINEAR, SHOWN, ALSO_SHOWN = "linear PCA", "kernel PCA, fixed point", "kernel PCA
 COMPENSATED = "compensated"
 Denoise = Callable[[np.ndarray], np.ndarray]
 
-ABOUT = """\
-USPS digits, pixels in [−1, 1]: first row the originals, second row with noise (left: Gaussian with a standard deviation
-of 0.5; right: speckle, where 40 % of the pixels are black or white), then their reconstructions by linear PCA and by
-kernel PCA (exp(−d²/128), fixed point) from 1, 4, 16, 64 and 256 components. The last three rows are not on the slides:
-kernel PCA with pre-images that are weighted means of the ten training digits of largest weight. Models are fitted to
-clean training digits of all classes; the noisy digits are test digits. The slides give neither the number of digits,
-nor the noise level, nor the kernel, and no numbers. PSNR is 10 log₁₀(2²/mean squared error), averaged over images (the
-CSV also has the PSNR of the mean squared error over all images)."""
 
-
-def gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Add normal noise."""
-    return X + 0.5 * rng.standard_normal(X.shape)
-
-
-def speckle(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Set 40 % of the pixels to black or white."""
-    return np.where(rng.random(X.shape) < 0.4, rng.choice([-1.0, 1.0], X.shape), X)
-
-
-NOISES = {"Gaussian": gaussian, "speckle": speckle}
+NOISES = {
+    "Gaussian": lambda X, rng: X + 0.5 * rng.standard_normal(X.shape),
+    "speckle": lambda X, rng: np.where(rng.random(X.shape) < 0.4, rng.choice([-1.0, 1.0], X.shape), X),
+}
 METHODS = {"fixed point": FixedPoint(), "distances": Distances(), "mean of ten": Smoother()}
 
 
@@ -173,7 +157,7 @@ def text(rows: list[Row], sizes: tuple[int, ...]) -> tuple[str, ...]:
         in {np.sum(gains > 0)} of {len(gains)} cells; the mean difference over all cells is {gains.mean():+.2f} dB."""
     )
     protocol = f"{sizes[0]} training digits per class, {sizes[1]} noisy test digits, {sizes[2]} draws of the noise."
-    return ABOUT, protocol, *blocks, listed(*notes)
+    return protocol, *blocks, listed(*notes)
 
 
 def compensation(rows: list[Row]) -> np.ndarray:

@@ -31,12 +31,6 @@ RULES = ("one-versus-one", "one-versus-rest")
 QUICK_ROWS, QUICK_DEGREES, QUICK_SIZES = 1500, (1, 2, 3, 5), (32, 128, 512)
 SEED = 0
 
-ABOUT = """\
-Test errors in % on USPS (7291 digits to train, 2007 to test, pixels in [−1, 1]) of linear support vector machines on
-the leading components of kernel PCA with (xᵀy + 1)^degree. The slides state neither C, nor a scaling, nor the
-multiclass strategy. Here the components are divided by the square root of the total variance, so that rows have a
-squared norm of 1 on average, C = 10, and both usual strategies are used: a vote of 45 machines (one-versus-one), and
-the largest of ten margins (one-versus-rest). In each cell: one-versus-one / one-versus-rest / the slides."""
 WHY_C = """\
 One C for all cells is a compromise. At high degrees the norms of rows differ by orders of magnitude, and most are far
 below the average, for which a larger C is better. The CSV has every cell for each C; the table has the mean difference
@@ -55,7 +49,11 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
             if degree == 1 and q > PIXELS:
                 continue
             errors = output.cached(f"{degree}-{q}", (task.settings, q), partial(task.errors, q))
-            rows += [row(degree, q, C, *pair) for C, pair in zip(costs, errors, strict=True)]
+            rows += [
+                {"degree": degree, "components": q, "C": C, RULES[0]: float(one), RULES[1]: float(rest)}
+                | {"slides": PAPER[q][degree - 1]}
+                for C, (one, rest) in zip(costs, errors, strict=True)
+            ]
             one, rest = errors[costs.index(COST)]
             report(f"degree {degree}, {q} components: {one:.1f} % one-versus-one, {rest:.1f} % one-versus-rest")
             output.csv(rows)
@@ -109,12 +107,6 @@ def machine(C: float) -> SVC:
     return SVC(C=C, kernel="precomputed", cache_size=1000)
 
 
-def row(degree: int, q: int, C: float, one: float, rest: float) -> Row:
-    """Return one line of the CSV file."""
-    errors = {RULES[0]: float(one), RULES[1]: float(rest), "slides": PAPER[q][degree - 1]}
-    return {"degree": degree, "components": q, "C": C} | errors
-
-
 def draw(rows: list[Row], degrees: tuple[int, ...], sizes: tuple[int, ...]) -> Figure:
     """Draw errors over the number of components: ours with both strategies, and the slides'."""
     figure, panels = plots.papers.board(1, 3, 3.0, 2.8)
@@ -137,7 +129,7 @@ def text(rows: list[Row], degrees: tuple[int, ...], sizes: tuple[int, ...], quic
     head = ["components", *(f"degree {d}" for d in degrees)]
     lines = [[q, *(cell(found.get((d, q, COST))) for d in degrees)] for q in sizes]
     small = f"This is the small version: {QUICK_ROWS} training digits, so all errors are larger." if quick else ""
-    return ABOUT, small, table(head, lines), listed(*trends(found, degrees, sizes)), WHY_C, dependence(rows)
+    return small, table(head, lines), listed(*trends(found, degrees, sizes)), WHY_C, dependence(rows)
 
 
 def cell(found: Row | None) -> str:

@@ -38,13 +38,6 @@ PAPER = {
     "twonorm": ((2.6, 0.2), (3.0, 0.2), (2.6, 0.2)),
     "waveform": ((11.4, 0.5), (9.9, 0.4), (9.9, 0.4)),
 }
-ABOUT = """\
-Errors in % on the IDA benchmark sets, mean ± standard deviation over all of their splits (100, or 20 for image and
-splice). Every method is cross-validated in five folds on the first five training sets; the errors are averaged over
-them, the setting of least error is chosen (the first of equal ones), and it is fitted and tested on every split. Test
-rows are not used for the choice. The folds are repeated five times for up to 250 rows and twice for up to 500. Widths:
-γ = 2⁻⁸, 2⁻⁷, …, 2⁴ over the median squared distance. The paper says that it cross-validates the width and the number of
-components, but neither over which values nor whether classes share the number: both variants are below."""
 COLUMNS = {
     "limit": "rule (23)",
     "classes": "rule (23), q by class",
@@ -86,7 +79,7 @@ def run(out: str | Path, quick: bool = False, names: list[str] | None = None, re
         rows += one_set(name, output, quick, report)
         output.csv(rows)
     cells = {(row["data"], row["column"]): row for row in rows}
-    output.text("Zhou, table 1", ABOUT, as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)))
+    output.text("Zhou, table 1", as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)))
     return rows
 
 
@@ -101,7 +94,8 @@ def one_set(name: str, output: Output, quick: bool, report: Report) -> list[Row]
     for method in methods(kernels, some_components(most)):
         tables = []
         for i, (train, _) in enumerate(splits[:CHOOSING]):
-            folds = folds_of(y[train], seed=i, repeats=1 if quick else repeats(len(train)))
+            times = 1 if quick else next((times for rows, times in REPEATS.items() if len(train) <= rows), 1)
+            folds = folds_of(y[train], seed=i, repeats=times)
             search = partial(method.errors, X[train], y[train], folds)
             tables.append(output.cached(f"{name}-{method.name}-cv-{i}", method.settings, search))
             report(f"{name}: {method.name} cross-validated on training set {i + 1} of {CHOOSING}")
@@ -112,7 +106,9 @@ def one_set(name: str, output: Output, quick: bool, report: Report) -> list[Row]
             setting = method.settings[best]
             test = partial(tested, method.model(setting), X, y, splits)
             errors = output.cached(f"{name}-{column}-test", setting, test)
-            row = summary(name, column, errors, average[best]) | describe(setting)
+            gamma = setting["kernel"].gamma if "kernel" in setting else setting["gamma"]
+            row = summary(name, column, errors, average[best]) | {"gamma": gamma}
+            row |= {key: setting.get(key, "") for key in (*AXES[1:], "C")}
             report(f"{name}: {COLUMNS[column]} {row['error']:.2f} ± {row['std']:.2f}, {setting}")
             rows.append(row)
     return rows
@@ -135,11 +131,6 @@ def methods(kernels: list, components: list) -> "list[Classifier | Machine]":
         Classifier("classes", [by_class], {"classes": lambda setting: True}),
         Machine(kernels),
     ]
-
-
-def repeats(n: int) -> int:
-    """Return how often the folds of n rows are repeated."""
-    return next((times for rows, times in REPEATS.items() if n <= rows), 1)
 
 
 def folds_of(y: np.ndarray, seed: int, repeats: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -229,12 +220,6 @@ def summary(name: str, column: str, errors: np.ndarray, cv_error: float) -> Row:
         **{f"paper_{other}": mean for other, (mean, _) in zip(PAPER_COLUMNS, PAPER[name], strict=True)},
         "paper_std": PAPER[name][0][1],
     }
-
-
-def describe(setting: dict[str, Any]) -> Row:
-    """Return the setting as columns of the table."""
-    gamma = setting["kernel"].gamma if "kernel" in setting else setting["gamma"]
-    return {"gamma": gamma} | {key: setting.get(key, "") for key in (*AXES[1:], "C")}
 
 
 def as_table(cells: dict, names: list[str]) -> str:
