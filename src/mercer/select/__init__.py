@@ -1,6 +1,6 @@
-"""Choices by evidence: pre-image methods, kernels and their widths, numbers of components.
+"""Model selection: kernels and their widths, numbers of components and clusters, pre-image methods, thresholds.
 
-Each function returns a small table of what was compared, the best of it, and an estimator that has it.
+Each function that compares returns a table of scores, the best value, and an estimator with it.
 """
 
 from .clusters import ClusterChoice, n_clusters

@@ -1,17 +1,20 @@
-"""How many clusters a mixture should have, by its likelihood and what its parameters cost."""
+"""Selection of the number of clusters of a mixture by BIC or ICL."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
+from .arguments import check_rule
+
 RULES = ("bic", "icl")
 
 
 class Scores(NamedTuple):
-    """What a number of clusters scores; of ``bic`` and ``icl`` less is better."""
+    """The scores of a number of clusters; lower is better for ``bic`` and ``icl``."""
 
     log_likelihood: float
     n_parameters: int
@@ -21,20 +24,20 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterChoice:
-    """What each number of clusters scores (``table``), the ``best`` number, and the ``estimator`` fitted with it."""
+    """The scores of each number of clusters (``table``), the ``best`` number, and the ``estimator`` fitted with it."""
 
     table: dict[int, Scores]
     best: int
     estimator: Any
 
-    def plot(self, of="bic", ax=None):
+    def plot(self, of: str = "bic", ax: Any = None) -> Any:
         """Draw a score of each number, ``"bic"``, ``"icl"`` or ``"log_likelihood"``: :func:`mercer.plots.choice`."""
         from ..plots import choice
 
         table = {k: getattr(row, of) for k, row in self.table.items()}
         return choice(table, self.best, "clusters", of.replace("_", "-"), ax)
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{'clusters':>8}{'log-likelihood':>16}{'parameters':>12}{'BIC':>12}{'ICL':>12}"]
         for k, row in self.table.items():
             mark = "  best" if k == self.best else ""
@@ -42,27 +45,27 @@ class ClusterChoice:
         return "\n".join(lines)
 
 
-def n_clusters(model, X, numbers=range(1, 7), *, rule="bic"):
+def n_clusters(model: Any, X: Any, numbers: Iterable[int] = range(1, 7), *, rule: str = "bic") -> ClusterChoice:
     """Choose the number of clusters of a mixture, at one kernel and one noise variance.
 
-    The log-likelihood L is that of all n rows, up to a constant that all numbers share. With p parameters, BIC =
-    −2L + p·log n, and ICL adds twice the entropy of the responsibilities: it wants clusters that do not overlap. The
-    feature space may have any number of dimensions; those D in which the rows vary by more than the noise are counted,
-    so that a cluster with q axes has D means, Dq − q(q − 1)/2 loadings, and a weight.
+    L is the log-likelihood of all n samples, up to a constant that is the same for all numbers. With p parameters,
+    BIC = −2L + p·log n, and ICL adds twice the entropy of the responsibilities, which favours clusters that do not
+    overlap. Only the D dimensions of the feature space with more variance than the noise are counted: a cluster with q
+    axes has D means, Dq − q(q − 1)/2 loadings, and a weight.
 
-    Both choose the number of Gaussians that the density needs. A cluster that is bent in feature space too needs more
-    than one: look at the table, where the gain falls off.
+    Both choose the number of Gaussians that the density needs. A cluster that is curved in feature space needs more
+    than one: look in the table for the number where the improvement becomes small.
 
     Parameters
     ----------
     model : KernelPCAMixture
-        What to choose for; its ``n_components`` is one number, or None. It is not changed.
+        The model; its ``n_components`` must be one number, or None. It is not changed.
     X : array-like of shape (n_samples, n_features)
-        Rows.
+        Samples.
     numbers : sequence of int, default=range(1, 7)
         The numbers of clusters to compare.
     rule : {"bic", "icl"}, default="bic"
-        Which score chooses.
+        The score to minimise.
 
     Returns
     -------
@@ -78,8 +81,7 @@ def n_clusters(model, X, numbers=range(1, 7), *, rule="bic"):
     >>> select.n_clusters(model, X, range(1, 5)).best
     3
     """
-    if rule not in RULES:
-        raise ValueError(f"rule={rule!r}: give one of {', '.join(map(repr, RULES))}.")
+    check_rule("rule", rule, RULES)
     if not isinstance(model.init, str) or np.ndim(model.n_components):
         raise ValueError(
             "To compare numbers of clusters, init must be a name and n_components one number or None: "
@@ -94,13 +96,13 @@ def n_clusters(model, X, numbers=range(1, 7), *, rule="bic"):
     return ClusterChoice(table, best, fitted[best])
 
 
-def _fitted(model, k, X):
+def _fitted(model: Any, k: int, X: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The clusters have", UserWarning)  # small clusters have fewer axes: counted
+        warnings.filterwarnings("ignore", "The clusters have", UserWarning)  # small clusters may have fewer axes
         return clone(model).set_params(n_clusters=k).fit(X)
 
 
-def _scores(mixture, D):
+def _scores(mixture: Any, D: int) -> Scores:
     R, q = mixture.responsibilities_.astype(float), mixture.n_components_
     n, L = len(R), len(R) * mixture.lower_bound_
     p = int(len(q) - 1 + np.sum(D + D * q - q * (q - 1) // 2))

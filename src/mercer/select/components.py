@@ -1,4 +1,4 @@
-"""How many components to keep, by rules that are read off one decomposition, or a few."""
+"""Selection of the number of components, by rules on the spectrum or by cross-validation."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
 
 from ..models.kernel_pca import KernelPCA
 from ..models.probabilistic import ProbabilisticKernelPCA
 from ..rkhs import FeatureGaussian
+from .arguments import check_rule, splitter
 
-ALL_BUT = 0.01  # of the variance: the gap is sought among the components that hold the rest
-SHUFFLES = 20  # of each column by itself, which leave no structure but that of chance
-CHANCE = 0.95  # of the shuffles have a component of less variance
+ALL_BUT = 0.01  # of the variance: the gap is searched among the components that hold the rest
+SHUFFLES = 20  # permutations of each column by itself, which remove all structure between columns
+CHANCE = 0.95  # quantile of the variance over the permutations
 RULES = {
     "variance": "variance left",
     "likelihood": "−log density + constant",
@@ -25,52 +25,61 @@ RULES = {
 
 @dataclass(frozen=True)
 class ComponentChoice:
-    """What each number of components scores (``table``: less is better), the ``best`` and an estimator that has it."""
+    """The score of each number of components (``table``; lower is better), the ``best``, and an estimator with it."""
 
     table: dict[int, float]
     best: int
     estimator: Any
     unit: str
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draw the score of each number: :func:`mercer.plots.choice`."""
         from ..plots import choice
 
         return choice(self.table, self.best, "components", self.unit, ax)
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{q:>10}  {score:.6g}{'  ←' if q == self.best else ''}" for q, score in self.table.items()]
         return "\n".join([f"components  {self.unit}", *lines])
 
 
-def n_components(model, X, *, rule="variance", share=0.95, max_components=None, cv=5, random_state=None):
+def n_components(
+    model: Any,
+    X: Any,
+    *,
+    rule: str = "variance",
+    share: float = 0.95,
+    max_components: int | None = None,
+    cv: Any = 5,
+    random_state: int | None = None,
+) -> ComponentChoice:
     """Choose the number of components of a model.
 
     Parameters
     ----------
     model : KernelPCA or ProbabilisticKernelPCA
-        What to choose for: its kernel, centring, solver and noise variance are used. It is not changed.
+        The model, whose kernel, centring, solver and noise variance are used. It is not changed.
     X : array-like of shape (n_samples, n_features)
-        Rows.
+        Samples.
     rule : {"variance", "likelihood", "gap", "permutation"}, default="variance"
-        ``"variance"``: the fewest that hold a ``share`` of the variance. ``"likelihood"``: the most likely number on
-        rows that were held out, at one noise variance: that of the model if it is a number, else the one that it finds
-        on all rows. ``"gap"``: the number before the steepest fall λ_{q+1}/λ_q, among those that hold 99 % of the
-        variance. ``"permutation"``: the leading ones that hold more of the variance than they would by chance, which
-        20 shuffles of each column by itself tell (Horn's parallel analysis).
+        ``"variance"``: the fewest that hold a ``share`` of the variance. ``"likelihood"``: the number of highest
+        held-out likelihood, at the noise variance of the model if it is a number, else at its estimate on all samples.
+        ``"gap"``: the number before the smallest ratio λ_{q+1}/λ_q, among those that hold 99 % of the variance.
+        ``"permutation"``: the leading ones that hold more variance than after 20 random permutations of each column
+        (Horn's parallel analysis).
     share : float, default=0.95
         Share of the variance, for ``rule="variance"``.
     max_components : int, default=None
-        The largest number to consider; None for all, which takes the whole spectrum.
+        The largest number to consider; None for all, which needs all eigenvalues.
     cv : int or splitter, default=5
-        Folds of ``rule="likelihood"``. Each is decomposed once, for all numbers of components.
+        Folds of ``rule="likelihood"``; one decomposition of each serves all numbers of components.
     random_state : int or None, default=None
-        Seed of the folds and of the shuffles.
+        Seed for the folds and the permutations.
 
     Returns
     -------
     choice : ComponentChoice
-        ``table``, what each number scores (less is better); ``best``; ``estimator`` with ``n_components=best``.
+        ``table``, the score of each number (lower is better); ``best``; ``estimator`` with ``n_components=best``.
 
     Examples
     --------
@@ -80,14 +89,12 @@ def n_components(model, X, *, rule="variance", share=0.95, max_components=None, 
     >>> select.n_components(KernelPCA(kernel=RBF(gamma=10.0)), X, rule="gap").best
     2
     """
-    if rule not in RULES:
-        raise ValueError(f"rule={rule!r}: give one of {', '.join(map(repr, RULES))}.")
+    check_rule("rule", rule, RULES)
     X = np.asarray(X)
     if max_components is not None and (not isinstance(max_components, Integral) or max_components < 1):
         raise ValueError(f"max_components must be an integer ≥ 1 or None, and {max_components!r} was given.")
     if rule == "likelihood":
-        folds = KFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, Integral) else check_cv(cv)
-        scores, best = _likelihood(model, X, max_components, folds)
+        scores, best = _likelihood(model, X, max_components, splitter(cv, random_state))
     elif rule == "permutation":
         scores, best = _permutation(model, X, max_components, np.random.default_rng(random_state))
     elif rule == "gap":
@@ -98,22 +105,22 @@ def n_components(model, X, *, rule="variance", share=0.95, max_components=None, 
     return ComponentChoice(table, best, clone(model).set_params(n_components=best), RULES[rule])
 
 
-def _spectrum(model, X, q):
-    """A kernel PCA with the kernel of the model, fitted."""
+def _spectrum(model: Any, X: np.ndarray, q: int | None) -> KernelPCA:
+    """Return a fitted kernel PCA with the kernel of the model."""
     solver = "auto" if isinstance(model.solver, str) and model.solver == "em" else model.solver
     kpca = KernelPCA(q, kernel=model.kernel, center=model.center, solver=solver, random_state=model.random_state)
     return kpca.fit(X)
 
 
-def _variance(kpca, share):
-    """What is left of the variance, and the fewest components that leave no more than 1 − share of it."""
+def _variance(kpca: KernelPCA, share: float) -> tuple[np.ndarray, int]:
+    """Return the variance that is left, and the fewest components that hold the share."""
     if not 0 < share < 1:
         raise ValueError(f"share must be between 0 and 1, and {share!r} was given.")
     return 1 - np.cumsum(kpca.explained_variance_ratio_), max(kpca.subspace_.holding(share), 1)
 
 
-def _gap(kpca):
-    """λ_{q+1}/λ_q, and where it is least among the components that hold all but a hundredth of the variance."""
+def _gap(kpca: KernelPCA) -> tuple[np.ndarray, int]:
+    """Return λ_{q+1}/λ_q, and the number where it is smallest."""
     lam = kpca.explained_variance_
     if len(lam) < 2:
         return np.zeros(len(lam)), 1
@@ -121,8 +128,8 @@ def _gap(kpca):
     return falls, int(np.argmin(falls[: max(kpca.subspace_.holding(1 - ALL_BUT), 1)])) + 1
 
 
-def _permutation(model, X, most, rng):
-    """The share of a component by chance over its share, and the number of leading ones before this reaches 1."""
+def _permutation(model: Any, X: np.ndarray, most: int | None, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Return the variance ratio after permutation over that before, and the number of leading ones below 1."""
     kpca = _spectrum(model, X, most)
     shares, fixed = kpca.explained_variance_ratio_, clone(model).set_params(kernel=kpca.kernel_)
     chance = np.zeros((SHUFFLES, len(shares)))
@@ -133,8 +140,8 @@ def _permutation(model, X, most, rng):
     return scores, max(int(np.argmax(np.append(scores, 1.0) >= 1)), 1)
 
 
-def _likelihood(model, X, most, folds):
-    """Mean −log density of rows held out, at one ρ, for 1, 2, … components; and where it is least."""
+def _likelihood(model: Any, X: np.ndarray, most: int | None, folds: Any) -> tuple[np.ndarray, int]:
+    """Return the mean held-out −log density at one ρ for 1, 2, … components, and the number where it is smallest."""
     rho = _noise(model, X)
     total = []
     for seen, held in folds.split(X):
@@ -149,8 +156,8 @@ def _likelihood(model, X, most, folds):
     return scores, int(np.argmin(scores)) + 1
 
 
-def _noise(model, X):
-    """The one ρ at which all numbers of components are compared."""
+def _noise(model: Any, X: np.ndarray) -> float:
+    """Return the ρ at which all numbers of components are compared."""
     rho = getattr(model, "noise_variance", "mle")
     if isinstance(rho, str):
         whole = ProbabilisticKernelPCA(noise_variance=rho, kernel=model.kernel, center=model.center)

@@ -1,6 +1,7 @@
-"""Which input variables drive each component."""
+"""Importance of the input variables for each component."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from ..rkhs.gradients import components
 class Importance:
     """A table of components (rows) by input variables (columns, ``names``); each row of ``shares`` sums to 1.
 
-    ``values`` are in the units of the coordinates: by how much a component changes, to first order, where a variable
-    changes by its standard deviation.
+    ``values`` are in the units of the coordinates: the change of a component, to first order, if a variable changes by
+    its standard deviation.
 
     Examples
     --------
@@ -30,47 +31,47 @@ class Importance:
     names: list[str]
 
     @property
-    def shares(self):
-        """The values as shares of their component: (q, d)."""
+    def shares(self) -> np.ndarray:
+        """The values divided by the sum of their component: (q, d)."""
         total = self.values.sum(axis=1, keepdims=True)
         return np.divide(self.values, total, out=np.zeros_like(self.values), where=total > 0)
 
     @property
-    def overall(self):
-        """What each variable does to all components together, √Σ values², as shares: (d,)."""
+    def overall(self) -> np.ndarray:
+        """The effect of each variable on all components, √Σ values², normalised to sum 1: (d,)."""
         each = np.sqrt(np.sum(self.values**2, axis=0))
         return each / each.sum() if each.sum() > 0 else each
 
-    def ranking(self, component=None):
-        """The names of the variables, the most important first, for one component or (None) all together."""
+    def ranking(self, component: int | None = None) -> list[str]:
+        """Return the names of the variables, the most important first, for one component or (None) for all."""
         shares = self.overall if component is None else self.shares[component]
         return [self.names[i] for i in np.argsort(-shares, kind="stable")]
 
-    def plot(self, component=None, ax=None):
-        """Draw the shares of one component, or (None) of all together: :func:`mercer.plots.importance`."""
+    def plot(self, component: int | None = None, ax: Any = None) -> Any:
+        """Draw the shares for one component, or (None) for all: :func:`mercer.plots.importance`."""
         from ..plots import importance
 
         return importance(self.overall if component is None else self.shares[component], self.names, ax)
 
-    def to_frame(self):
-        """The shares as a pandas frame."""
+    def to_frame(self) -> Any:
+        """Return the shares as a pandas data frame."""
         import pandas as pd
 
         index = [f"component {j}" for j in range(len(self.values))]
         return pd.DataFrame(self.shares, index=index, columns=self.names)
 
-    def __str__(self):
+    def __str__(self) -> str:
         width = max(map(len, [*self.names, "component"])) + 2
         head = f"{'component':<{width}}" + "".join(f"{name:>{width}}" for name in self.names)
         rows = [(str(j), shares) for j, shares in enumerate(self.shares)] + [("all", self.overall)]
         return "\n".join([head] + [f"{j:<{width}}" + "".join(f"{v:>{width}.3f}" for v in row) for j, row in rows])
 
 
-def importance(model, X):
-    """Return how much each input variable drives each component of a fitted model.
+def importance(model: Any, X: Any) -> Importance:
+    """Return the importance of each input variable for each component of a fitted model.
 
     The importance of variable i for component j is √(meanₙ (∂y_j/∂x_i)²) times the standard deviation of the variable:
-    the change of the component where the variable changes by one standard deviation. The derivative is exact, for every
+    the change of the component if the variable changes by one standard deviation. The derivative is exact, for every
     differentiable kernel.
 
     Parameters
@@ -78,7 +79,7 @@ def importance(model, X):
     model : estimator
         A fitted model of mercer, or a pipeline that ends with one.
     X : array-like of shape (n_samples, n_features)
-        Rows to average over, most often those that the model was fitted on. A frame gives the variables their names.
+        Samples to average over, usually the training samples. A data frame provides the names of the variables.
 
     Returns
     -------

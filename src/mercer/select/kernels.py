@@ -1,4 +1,4 @@
-"""Which kernel, of which width, by the error of rows that were held out and their way there and back."""
+"""Selection of a kernel and its width by the reconstruction error of held-out samples."""
 
 import warnings
 from copy import copy
@@ -17,18 +17,19 @@ from ..kernels.width import median_sqdist
 from ..linalg.operators import Dense
 from ..models.kernel_pca import KernelPCA
 from ..preimage import as_preimage
-from ..rkhs import principal_subspace
-from .progress import Told, duration
+from ..rkhs import Subspace, principal_subspace
+from .arguments import subset
+from .progress import Progress, duration
 
-MOST_ROWS = 1000  # that a comparison takes, unless it is told otherwise
+MOST_ROWS = 1000  # samples that are used by default
 WIDTHS = tuple(np.geomspace(0.01, 100, 9).tolist())  # γ times the median squared distance
 DRAWS = 3  # of the noise
-COMPONENTS = 10  # of the model that is taken where none is given
+COMPONENTS = 10  # of the default model
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel of a comparison, its score (the mean squared error of a row) and how long it took."""
+    """One kernel of a comparison: its score (mean squared error), the standard error, and the time it took."""
 
     kernel: Kernel
     score: float
@@ -38,64 +39,68 @@ class Row:
 
 @dataclass(frozen=True)
 class Search:
-    """What was compared (``table``, the best first), the ``best`` kernel, and an estimator that has it."""
+    """The kernels compared (``table``, the best first), the ``best`` kernel, and an estimator with it."""
 
     table: list[Row]
     best: Kernel
     estimator: Any
 
-    def __str__(self):
-        names = [repr(row.kernel) for row in self.table]
-        width = max(map(len, names))
-        lines = [
-            f"{name:<{width}}  {row.score:>12.6g}  ± {row.deviation:.2g}"
-            for name, row in zip(names, self.table, strict=True)
-        ]
+    def __str__(self) -> str:
+        width = max(len(repr(row.kernel)) for row in self.table)
+        lines = [f"{row.kernel!r:<{width}}  {row.score:>12.6g}  ± {row.deviation:.2g}" for row in self.table]
         return "\n".join([f"{'kernel':<{width}}  {'held-out mean squared error':>12}", *lines])
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a comparison will take: the number of fits, and the seconds by a few of them."""
+    """The cost of a comparison: the number of fits, and the estimated time in seconds."""
 
     fits: int
     seconds: float
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.fits} fits, about {duration(self.seconds)}"
 
 
-def kernel(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, max_rows=MOST_ROWS, random_state=None):
-    """Search kernels and widths by the error of held-out rows, there and back, in the units of the rows.
+def kernel(
+    X: Any,
+    model: Any = None,
+    *,
+    kernels: Any = None,
+    widths: Any = WIDTHS,
+    noise: float = 0.0,
+    cv: int = 3,
+    max_rows: int = MOST_ROWS,
+    random_state: int | None = None,
+) -> Search:
+    """Compare kernels and widths by the reconstruction error of held-out samples, in the units of the data.
 
-    Each fold's rows are projected by a model of the others, and the pre-images of the projections are compared with
-    the rows: the score of :func:`mercer.select.reconstruction`, which may be compared across kernels and widths at one
-    number of components. The variance in feature space may not (a wide kernel always wins), and the likelihood only at
-    one kernel and one noise variance: see :func:`mercer.select.n_components`. Squared distances are computed once, and
-    serve every radial kernel, width and fold. On a terminal the cost is told before the search begins, and how far it
-    is; :func:`kernel_cost` gives the cost alone.
+    The held-out samples of each fold are projected by a model of the others, and the pre-images of the projections are
+    compared with the samples: the score of :func:`mercer.select.reconstruction`, which can be compared across kernels
+    and widths for the same number of components. The variance in feature space cannot (a wide kernel always wins), and
+    the likelihood only for the same kernel and noise variance: see :func:`mercer.select.n_components`. On a terminal
+    the expected duration and the progress are shown; :func:`kernel_cost` returns the cost without the comparison.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Rows, scaled as the model will see them.
+        Samples, scaled as for the model.
     model : KernelPCA or None, default=None
-        What to choose for: its number of components, centring and pre-image are used. None for 10 components.
+        The model, whose number of components, centring and pre-image method are used. None for 10 components.
     kernels : list of str or Kernel, default=None
-        What to compare; None for RBF, Matérn 3/2 and linear. Radial kernels are tried with all ``widths``, others as
-        they are.
+        Kernels to compare; None for RBF, Matérn 3/2 and linear. Radial kernels are tried with all ``widths``.
     widths : sequence of float, default=9 values from 0.01 to 100
         γ times the median squared distance.
     noise : float, default=0
-        Standard deviation of Gaussian noise that is added to the held-out rows, which have to come back clean. Without
-        noise, and with as many components as there are columns, a kernel that is all but linear wins: it gives every
-        row back as it is.
+        Standard deviation of Gaussian noise that is added to the held-out samples; the error is that of the clean
+        samples. Without noise, and with as many components as columns, a nearly linear kernel reproduces every sample
+        and always wins.
     cv : int, default=3
-        Folds.
+        Number of folds.
     max_rows : int, default=1000
-        Rows that are used, drawn by lot where there are more.
+        A random subset of at most this number of samples is used.
     random_state : int or None, default=None
-        Seed of the rows drawn, the folds and the solvers.
+        Seed for the subset, the folds and the solvers.
 
     Returns
     -------
@@ -112,22 +117,33 @@ def kernel(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, max_r
     """
     trial = _Trial.of(X, model, kernels, widths, noise, cv, max_rows, random_state)
     table = [trial.run(candidate) for candidate in trial.ends]
-    told = Told(f"{len(trial.candidates)} kernels on {len(trial.X)} rows", len(trial.candidates), trial.cost(table))
-    told(len(table))
+    what = f"{len(trial.candidates)} kernels on {len(trial.X)} rows"
+    progress = Progress(what, len(trial.candidates), trial.seconds(table))
+    progress(len(table))
     for candidate in trial.others:
         table.append(trial.run(candidate))
-        told(len(table))
+        progress(len(table))
     table.sort(key=lambda row: row.score)
     return Search(table, table[0].kernel, clone(trial.model).set_params(kernel=table[0].kernel))
 
 
-def kernel_cost(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, max_rows=MOST_ROWS, random_state=None):
-    """Return what :func:`kernel` would take with the same arguments, by timing the ends of the first path of widths.
+def kernel_cost(
+    X: Any,
+    model: Any = None,
+    *,
+    kernels: Any = None,
+    widths: Any = WIDTHS,
+    noise: float = 0.0,
+    cv: int = 3,
+    max_rows: int = MOST_ROWS,
+    random_state: int | None = None,
+) -> Cost:
+    """Return the cost of :func:`kernel` with the same arguments, estimated from the widest and the narrowest kernel.
 
     Parameters
     ----------
     X, model, kernels, widths, noise, cv, max_rows, random_state : see :func:`kernel`
-        The same arguments.
+        The same parameters.
 
     Returns
     -------
@@ -141,13 +157,13 @@ def kernel_cost(X, model=None, *, kernels=None, widths=WIDTHS, noise=0.0, cv=3, 
     57
     """
     trial = _Trial.of(X, model, kernels, widths, noise, cv, max_rows, random_state)
-    seconds = trial.cost([trial.run(candidate) for candidate in trial.ends])
+    seconds = trial.seconds([trial.run(candidate) for candidate in trial.ends])
     return Cost(len(trial.candidates) * len(trial.folds), seconds)
 
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Rows, folds, candidates and squared distances: all that a comparison needs."""
+    """Samples, folds, candidates and squared distances: the data of a comparison."""
 
     X: np.ndarray
     noisy: list[np.ndarray]
@@ -159,12 +175,14 @@ class _Trial:
     seed: int
 
     @classmethod
-    def of(cls, X, model, kernels, widths, noise, cv, max_rows, random_state):
+    def of(
+        cls, X: Any, model: Any, kernels: Any, widths: Any, noise: float, cv: int, max_rows: int, random_state: Any
+    ) -> "_Trial":
+        """Return the comparison for validated arguments of :func:`kernel`."""
         X, rng = np.asarray(X, float), np.random.default_rng(random_state)
         if X.ndim != 2 or len(X) < 2 * cv:
             raise ValueError(f"A search with {cv} folds needs a table of at least {2 * cv} rows, not shape {X.shape}.")
-        if len(X) > max_rows:
-            X = X[np.sort(rng.choice(len(X), max_rows, replace=False))]
+        X = subset(X, max_rows, rng)
         model = KernelPCA(COMPONENTS) if model is None else model
         _warn_of_identity(model, X.shape[1], noise)
         kernels = [RBF(), Matern(), Linear()] if kernels is None else [as_kernel(k) for k in kernels]
@@ -172,7 +190,7 @@ class _Trial:
             raise ValueError("A search needs at least one kernel and one width.")
         unit = median_sqdist(X) or 1.0
         first, *rest = [_path(k, widths, unit) for k in kernels]
-        # a narrow kernel takes longer than a wide one: both ends of a path tell what a search will cost
+        # a narrow kernel takes longer than a wide one: the cost is estimated from both ends of a path
         ends, others = first[:1] + first[1:][-1:], first[1:-1] + [c for path in rest for c in path]
         seed = int(rng.integers(2**31))
         folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
@@ -180,51 +198,50 @@ class _Trial:
         return cls(X, noisy, model, ends, others, folds, sqdist(X, X), seed)
 
     @property
-    def candidates(self):
+    def candidates(self) -> list[Kernel]:
+        """All kernels to compare."""
         return self.ends + self.others
 
-    def run(self, candidate):
-        """The mean over folds of the error of a row, its standard error, and the time it took."""
+    def run(self, candidate: Kernel) -> Row:
+        """Return the mean error over the folds, its standard error, and the time it took."""
         start = perf_counter()
         errors = [self._error(candidate, seen, held) for seen, held in self.folds]
         deviation = float(np.std(errors) / max(len(errors) - 1, 1) ** 0.5)
         return Row(candidate, float(np.mean(errors)), deviation, perf_counter() - start)
 
-    def cost(self, rows):
-        """Seconds for all candidates, by some of them."""
+    def seconds(self, rows: list[Row]) -> float:
+        """Return the time for all candidates, estimated from some of them."""
         return float(np.mean([row.seconds for row in rows])) * len(self.candidates)
 
-    def _error(self, candidate, seen, held):
+    def _error(self, candidate: Kernel, seen: np.ndarray, held: np.ndarray) -> float:
+        """Return the mean squared reconstruction error of the held-out samples of one fold."""
         X, x = self.X[seen], np.concatenate([rows[held] for rows in self.noisy])
         bound = candidate.bind(X, center=self.model.center)
         gram = None
         if isinstance(bound, Radial) and bound.lengthscale is None:
-            gram = Dense(bound.profile(self.t[np.ix_(seen, seen)]))  # indexed anew: a profile may overwrite
-        rng = np.random.default_rng(self.seed)
-        subspace = self._cut(
-            principal_subspace(bound, X, self._q(len(X)), gram=gram, center=self.model.center, rng=rng)
-        )
+            gram = Dense(bound.profile(self.t[np.ix_(seen, seen)]))  # a copy: a profile may overwrite its argument
+        settings = {"center": self.model.center, "rng": np.random.default_rng(self.seed)}
+        subspace = self._cut(principal_subspace(bound, X, self._q(len(X)), gram=gram, **settings))
         nearest = as_preimage(self.model.preimage, bound).bind(subspace)
-        tiles = row_tiles(len(x), 4 * len(X))  # arrays of the size (rows, anchors) alive at once
+        tiles = row_tiles(len(x), 4 * len(X))  # four arrays of the size (samples, anchors) are in memory at once
         back = np.concatenate([nearest(subspace.lift(subspace.project(x[i]))).X for i in tiles])
         return float(np.mean(np.sum((np.tile(self.X[held], (len(self.noisy), 1)) - back) ** 2, axis=1)))
 
-    def _q(self, n):
+    def _q(self, n: int) -> int | None:
         q = self.model.n_components
-        return min(q, n - 1) if isinstance(q, Integral) else None
+        return min(int(q), n - 1) if isinstance(q, Integral) else None
 
-    def _cut(self, subspace):
-        """The axes that hold the share of the variance that the model asks for, where it asks for one."""
+    def _cut(self, subspace: Subspace) -> Subspace:
+        """Return the first axes, as many as hold the share of the variance that the model asks for, if any."""
         share = self.model.n_components
         return subspace if share is None or isinstance(share, Integral) else subspace[: subspace.holding(share)]
 
 
-def _path(kernel, widths, unit):
-    """The kernel with every width, where it has one that nothing else sets; else the kernel as it is."""
-    open_width = isinstance(kernel, Radial) and kernel.lengthscale is None and not isinstance(kernel.gamma, Real)
-    if not open_width:
+def _path(kernel: Kernel, widths: Any, unit: float) -> list[Kernel]:
+    """Return a radial kernel of unspecified width with every width, and any other kernel alone."""
+    if not isinstance(kernel, Radial) or kernel.lengthscale is not None or isinstance(kernel.gamma, Real):
         return [kernel]
-    path = []
+    path: list[Kernel] = []
     for width in widths:
         one = copy(kernel)
         one.gamma = float(width) / unit
@@ -232,11 +249,11 @@ def _path(kernel, widths, unit):
     return path
 
 
-def _warn_of_identity(model, d, noise):
-    q = model.n_components
-    if noise == 0 and (q is None or (isinstance(q, Integral) and q >= d)):
+def _warn_of_identity(model: Any, d: int, noise: float) -> None:
+    q: Any = model.n_components
+    if noise == 0 and (q is None or (isinstance(q, Integral) and int(q) >= d)):
         warnings.warn(
-            f"With {'all' if q is None else q} components for {d} columns a kernel that is all but linear gives every "
-            "row back as it is, and wins. Ask for fewer components, or give noise= the size of what is to be removed.",
+            f"With {'all' if q is None else q} components for {d} columns a nearly linear kernel reproduces every "
+            "sample and wins. Use fewer components, or set noise= to the size of the noise to be removed.",
             stacklevel=4,
         )

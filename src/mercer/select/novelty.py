@@ -1,37 +1,42 @@
-"""Thresholds for novelty, from rows that a model has not seen: on its own rows it is too sure of itself."""
+"""Thresholds for novelty detection from held-out samples; those of the training samples would be too low."""
+
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
 
 from ..linalg.solvers.exact import Exact
 from ..rkhs import principal_subspace
 from ..rkhs.leave_one_out import leave_one_out
+from .arguments import splitter
 
-STATISTICS = ("reconstruction_error", "mahalanobis")
+ERROR = "reconstruction_error"
+STATISTICS = (ERROR, "mahalanobis")
 
 
-def held_out(model, X, *, statistic="reconstruction_error", cv="loo", random_state=None):
-    """Return a statistic of each row under a model that was fitted without it.
+def held_out(
+    model: Any, X: Any, *, statistic: str = ERROR, cv: Any = "loo", random_state: int | None = None
+) -> np.ndarray:
+    """Return a statistic of each sample under a model that was fitted without it.
 
     Parameters
     ----------
     model : KernelPCA or ProbabilisticKernelPCA
-        It is not changed.
+        The model. It is not changed.
     X : array-like of shape (n_samples, n_features)
-        Rows.
+        Samples.
     statistic : {"reconstruction_error", "mahalanobis"}, default="reconstruction_error"
-        The method whose values are wanted; the second one for ``ProbabilisticKernelPCA``.
+        The method to evaluate; the second one for ``ProbabilisticKernelPCA``.
     cv : "loo", int or splitter, default="loo"
-        ``"loo"`` leaves each row out, by a formula: one decomposition of all rows serves, and the kernel and the noise
-        variance stay those of all rows. A number of folds, or a splitter, fits a model for each.
+        ``"loo"`` leaves each sample out by a formula, from one decomposition of all samples; the kernel and the noise
+        variance are those of all samples. For a number of folds, or a splitter, a model is fitted for each fold.
     random_state : int or None, default=None
-        Seed of the folds.
+        Seed for the folds.
 
     Returns
     -------
     values : ndarray of shape (n_samples,)
-        One value for each row.
+        The statistic of each sample.
 
     Examples
     --------
@@ -49,24 +54,29 @@ def held_out(model, X, *, statistic="reconstruction_error", cv="loo", random_sta
         if cv != "loo":
             raise ValueError(f"cv={cv!r}: give 'loo', a number of folds or a splitter.")
         return _without_one(clone(model).fit(X), X, statistic)
-    folds = KFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, int) else check_cv(cv)
     values = np.empty(len(X))
-    for seen, held in folds.split(X):
+    for seen, held in splitter(cv, random_state).split(X):
         values[held] = getattr(clone(model).fit(X[seen]), statistic)(X[held])
     return values
 
 
-def threshold(model, X, *, alpha=0.01, statistic="reconstruction_error", cv="loo", random_state=None):
-    """Return the value that a share ``alpha`` of rows like these exceeds, from rows held out.
-
-    It is the ⌈(n + 1)(1 − α)⌉-th smallest of the n values of :func:`held_out`, to which the other parameters go.
+def threshold(
+    model: Any,
+    X: Any,
+    *,
+    alpha: float = 0.01,
+    statistic: str = ERROR,
+    cv: Any = "loo",
+    random_state: Any = None,
+) -> float:
+    """Return the value that a share ``alpha`` of new samples exceeds: the ⌈(n + 1)(1 − α)⌉-th smallest held-out value.
 
     Parameters
     ----------
     model, X, statistic, cv, random_state : see :func:`held_out`
-        The model, the rows, what is computed of them, and how rows are held out.
+        The same parameters.
     alpha : float in (0, 1), default=0.01
-        The share of rows beyond the threshold.
+        The share of samples beyond the threshold.
 
     Returns
     -------
@@ -88,15 +98,15 @@ def threshold(model, X, *, alpha=0.01, statistic="reconstruction_error", cv="loo
     rank = int(np.ceil((len(values) + 1) * (1 - alpha)))
     if not 0 < alpha < 1 or rank > len(values):
         raise ValueError(
-            f"alpha={alpha!r} must be below 1 and, with {len(values)} rows, at least {1 / (len(values) + 1):.2g}: a "
-            "rarer event than one in so many rows cannot be told from them."
+            f"alpha={alpha!r} must be below 1 and, with {len(values)} samples, at least {1 / (len(values) + 1):.2g}: "
+            "the threshold of a rarer event cannot be estimated from so few."
         )
     return float(values[rank - 1])
 
 
-def _without_one(model, X, statistic):
-    """The statistic of each row of ``fit``, had that row been left out."""
+def _without_one(model: Any, X: np.ndarray, statistic: str) -> np.ndarray:
+    """Return the leave-one-out statistic of each training sample."""
     whole = principal_subspace(model.kernel_, X, center=model.center, solver=Exact())
     Y, r2 = whole.split(X)
     t2, r2 = leave_one_out(Y, r2, whole.variances, model.n_components_, center=model.center)
-    return r2 if statistic == "reconstruction_error" else t2 + r2 / model.noise_variance_
+    return r2 if statistic == ERROR else t2 + r2 / model.noise_variance_

@@ -1,5 +1,6 @@
-"""Which pre-image method to use, and a score that may be compared across kernels."""
+"""Selection of a pre-image method, and a score that can be compared across kernels."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,15 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.registry import PREIMAGES, stored
 from ..kernels import Radial
 from ..preimage import Compensated, Learned, as_preimage, in_batches, projection
+from .arguments import check_rule
 
-HELD_OUT = 0.25  # share of the rows that judge, where the model is not fitted yet
-# settings of Learned beside its default: rows that lie on a curve ask for a narrow kernel, clean ones for a small alpha
+HELD_OUT = 0.25  # share of the samples for the comparison, if the model is not fitted
+# settings of Learned beside its default: data on a curve need a narrow kernel, clean data a small alpha
 RIDGES = {0.05: (1e-6, 1e-4), 0.3: (1e-2,), 1.0: (1e-4, 1e-1, 1.0), 3.0: (1e-6, 1e-2, 1.0)}  # gamma ↦ alphas
-PERFECT = 1e-10  # of the variance: an error below it counts as this, 100 dB
+PERFECT = 1e-10  # of the variance: smaller errors count as this, 100 dB
 
 
 class Score(NamedTuple):
-    """How clean rows came back: ``decibels``, the mean over rows of 10 log₁₀(variance / error), and ``mse``."""
+    """The error of a method: ``decibels``, the mean over samples of 10 log₁₀(variance / error), and ``mse``."""
 
     decibels: float
     mse: float
@@ -29,32 +31,32 @@ class Score(NamedTuple):
 @stored("select.Choice")
 @dataclass(frozen=True)
 class Choice:
-    """What was compared (``table``: name ↦ ``Score``, the best first), the ``best`` of it, and an estimator with it."""
+    """The methods compared (``table``: name ↦ ``Score``, the best first), the ``best``, and an estimator with it."""
 
     table: dict[str, Score]
     best: Any
     estimator: Any
 
-    def __str__(self):
+    def __str__(self) -> str:
         width = max(map(len, self.table))
         lines = [f"{name:<{width}}  {score.decibels:8.2f}  {score.mse:.6g}" for name, score in self.table.items()]
         return "\n".join([f"{'':<{width}}  decibels  mean squared error", *lines])
 
 
-def reconstruction(estimator, X, y=None):
-    """Score a fitted model by −mean ‖x − x̂‖² of rows and their way there and back: for ``scoring=`` of a grid search.
+def reconstruction(estimator: Any, X: Any, y: Any = None) -> float:
+    """Return −mean ‖x − x̂‖², the score of a fitted model by reconstruction error, for ``scoring=`` of a grid search.
 
-    It is in the units of the rows, so that kernels and widths may be compared; the feature-space ``score`` of the
-    models may not, because a kernel that makes all rows alike always wins it.
+    It is in the units of the data, so that kernels and widths can be compared. The ``score`` of the models is computed
+    in feature space and cannot be compared: a very wide kernel always wins.
 
     Parameters
     ----------
     estimator : estimator
         A fitted model, or a pipeline that ends with one.
     X : array-like of shape (n_samples, n_features)
-        Rows, most often held out.
+        Samples, usually held out.
     y : None
-        Ignored.
+        Not used, present by convention.
 
     Returns
     -------
@@ -75,29 +77,38 @@ def reconstruction(estimator, X, y=None):
     return -float(np.mean(np.sum((np.asarray(X, float) - back) ** 2, axis=1)))
 
 
-def preimage(model, X, noise, *, methods=None, criterion="decibels", n_draws=3, random_state=None):
-    """Compare pre-image methods by how well they bring back clean rows from noisy ones.
+def preimage(
+    model: Any,
+    X: Any,
+    noise: float | Callable,
+    *,
+    methods: list | None = None,
+    criterion: str = "decibels",
+    n_draws: int = 3,
+    random_state: int | None = None,
+) -> Choice:
+    """Compare pre-image methods by their error in denoising.
 
-    Every method is tried on projections as they are and, where the kernel is radial, on compensated ones
+    Every method is tried on plain projections and, if the kernel is radial, on compensated ones
     (:class:`mercer.preimage.Compensated`).
 
     Parameters
     ----------
     model : estimator
-        A kernel PCA. Fitted, X are rows that it has not seen; else it is fitted on three quarters of X.
+        A kernel PCA. If it is fitted, X must be new samples; otherwise it is fitted on three quarters of X.
     X : array-like of shape (n_samples, n_features)
-        Clean rows.
+        Clean samples.
     noise : float or callable
-        The standard deviation of Gaussian noise, or a function (X, rng) ↦ noisy rows.
+        The standard deviation of Gaussian noise, or a function (X, rng) ↦ noisy samples.
     methods : list of str or methods, default=None
-        What to compare; None for all that the kernel allows, and several settings of ``Learned``.
+        Methods to compare; None for all that support the kernel, and several settings of ``Learned``.
     criterion : {"decibels", "mse"}, default="decibels"
-        What decides: the mean over rows of the decibels between variance and error, to which all rows count alike, or
-        the mean squared error, in which a few rows that failed may outweigh all others.
+        The mean over samples of 10 log₁₀(variance / error), in which all samples count equally, or the mean squared
+        error, which a few failures may dominate.
     n_draws : int, default=3
-        Draws of the noise, over which errors are averaged.
+        Number of draws of the noise, over which errors are averaged.
     random_state : int or None, default=None
-        Seed of the split and of the noise.
+        Seed for the split and the noise.
 
     Returns
     -------
@@ -115,8 +126,7 @@ def preimage(model, X, noise, *, methods=None, criterion="decibels", n_draws=3, 
     >>> bool(choice.table["smoother"].mse >= min(score.mse for score in choice.table.values()))
     True
     """
-    if criterion not in Score._fields:
-        raise ValueError(f"criterion={criterion!r} is unknown. Give one of {', '.join(map(repr, Score._fields))}.")
+    check_rule("criterion", criterion, Score._fields)
     X, rng = np.asarray(X, float), np.random.default_rng(random_state)
     fitted, clean = _fitted(model, X, random_state)
     noisy = [_noisy(clean, noise, rng) for _ in range(n_draws)]
@@ -134,8 +144,8 @@ def preimage(model, X, noise, *, methods=None, criterion="decibels", n_draws=3, 
     return Choice({name: table[name] for name in ranked}, best, clone(model).set_params(preimage=best))
 
 
-def _fitted(model, X, random_state):
-    """A fitted model, and rows that it has not seen."""
+def _fitted(model: Any, X: np.ndarray, random_state: int | None) -> tuple[Any, np.ndarray]:
+    """Return a fitted model, and samples that it was not fitted on."""
     try:
         check_is_fitted(model)
     except NotFittedError:
@@ -143,18 +153,18 @@ def _fitted(model, X, random_state):
         return clone(model).fit(seen), clean
     if np.array_equal(X, model.anchors_):
         raise ValueError(
-            "X are the rows that the model was fitted on, which every method brings back too well. "
-            "Give rows that it has not seen, or a model that is not fitted."
+            "X are the rows that the model was fitted on, for which all errors are too small. "
+            "Give new rows, or a model that is not fitted."
         )
     return model, X
 
 
-def _noisy(X, noise, rng):
+def _noisy(X: np.ndarray, noise: Any, rng: np.random.Generator) -> np.ndarray:
     return noise(X, rng) if callable(noise) else X + noise * rng.standard_normal(X.shape)
 
 
-def _projections(fitted, noisy):
-    """Ways to project: for each the lift, and the coordinates of every draw."""
+def _projections(fitted: Any, noisy: list[np.ndarray]) -> dict[str, tuple]:
+    """Return the kinds of projection: for each the lift, and the coordinates of every draw."""
     ways = {"": (fitted._lift, [fitted._project(rows) for rows in noisy])}
     if isinstance(fitted.kernel_, Radial):
         project = projection(fitted.subspace_)
@@ -162,8 +172,8 @@ def _projections(fitted, noisy):
     return ways
 
 
-def _candidates(methods, fitted):
-    """Names, settings and bound methods; what the kernel does not allow is left out unless it was asked for."""
+def _candidates(methods: list | None, fitted: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield names, settings and bound methods; by default those that do not support the kernel are left out."""
     named = _default() if methods is None else {m if isinstance(m, str) else repr(m): m for m in methods}
     for name, method in named.items():
         settings = as_preimage(method, fitted.kernel_)
@@ -174,7 +184,7 @@ def _candidates(methods, fitted):
                 raise
 
 
-def _default():
+def _default() -> dict[str, Any]:
     return {name: name for name in PREIMAGES} | {
         f"learned, alpha={alpha:g}, gamma={gamma:g}": Learned(alpha, gamma)
         for gamma, alphas in RIDGES.items()
@@ -182,8 +192,8 @@ def _default():
     }
 
 
-def _score(back, clean):
-    """Scores over all draws."""
+def _score(back: list[np.ndarray], clean: np.ndarray) -> Score:
+    """Return the scores over all draws."""
     errors = np.array([np.mean((rows - clean) ** 2, axis=1) for rows in back])
     variance = float(np.mean(clean.var(axis=0))) or 1.0
     decibels = 10 * np.log10(variance / np.maximum(errors, PERFECT * variance))

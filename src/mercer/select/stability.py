@@ -1,4 +1,4 @@
-"""Whether components come back when other rows are drawn."""
+"""Stability of components under resampling."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,16 +8,16 @@ from sklearn.base import clone
 
 from ..rkhs import principal_subspace
 
-STABLE = 0.9  # of an axis: the share that lies in the axes found again
+STABLE = 0.9  # of an axis: the share that lies in the span of the axes of a resample
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How well each component came back.
+    """The stability of each component.
 
-    ``same`` (resamples, q) is |⟨u_j, u′_j⟩|, the likeness of a component to the one of the same number; ``held`` is
-    the share Σ_k ⟨u_j, u′_k⟩² of it that lies in the first q axes found again, whatever their order. ``n_components``
-    is the number of leading components with a mean share of at least 0.9, and ``estimator`` has it.
+    ``same`` (resamples, q) is |⟨u_j, u′_j⟩|, the cosine with the component of the same number; ``held`` is the share
+    Σ_k ⟨u_j, u′_k⟩² that lies in the span of the first q components of the resample. ``n_components`` is the number of
+    leading components with a mean share of at least 0.9, and ``estimator`` has it.
     """
 
     same: np.ndarray
@@ -27,31 +27,33 @@ class Stability:
     estimator: Any
 
     @property
-    def table(self):
-        """Rows (component, share of the variance, mean likeness, mean share held)."""
+    def table(self) -> list[tuple]:
+        """Rows (component, share of the variance, mean of ``same``, mean of ``held``)."""
         columns = self.shares, self.same.mean(axis=0), self.held.mean(axis=0)
         return [(j + 1, *map(float, row)) for j, row in enumerate(zip(*columns, strict=True))]
 
-    def __str__(self):
+    def __str__(self) -> str:
         head = f"{'component':>9}{'variance':>10}{'same':>8}{'held':>8}"
         return "\n".join([head, *(f"{j:>9}{v:>10.3f}{same:>8.3f}{held:>8.3f}" for j, v, same, held in self.table)])
 
 
-def stability(model, X, *, n_resamples=20, share=0.5, random_state=None):
-    """Fit a model on random parts of the rows and compare its components with those of all rows.
+def stability(
+    model: Any, X: Any, *, n_resamples: int = 20, share: float = 0.5, random_state: int | None = None
+) -> Stability:
+    """Fit a model on random subsets of the samples and compare its components with those of all samples.
 
     Parameters
     ----------
     model : estimator
-        A kernel PCA. It is not changed. The kernel of the parts is the one bound to all rows.
+        A kernel PCA. It is not changed. The kernel of the subsets is the one bound to all samples.
     X : array-like of shape (n_samples, n_features)
-        Rows.
+        Samples.
     n_resamples : int, default=20
-        Parts.
+        Number of subsets.
     share : float, default=0.5
-        Of the rows in a part, drawn without putting back.
+        Share of the samples in a subset, drawn without replacement.
     random_state : int or None, default=None
-        Seed of the parts.
+        Seed for the subsets.
 
     Returns
     -------
@@ -73,10 +75,10 @@ def stability(model, X, *, n_resamples=20, share=0.5, random_state=None):
         raise ValueError(f"n_resamples must be at least 1, and {n_resamples!r} was given.")
     whole = clone(model).fit(X)
     axes, settings = whole.subspace_.axes, {"center": model.center, "solver": model.solver, "rng": rng}
-    same, held = np.zeros((n_resamples, len(axes))), np.zeros((n_resamples, len(axes)))
+    same, held = np.zeros((2, n_resamples, len(axes)))
     for i in range(n_resamples):
         rows = np.sort(rng.choice(len(X), int(share * len(X)), replace=False))
-        # by the very kernel of all rows: one bound anew may have another feature space
+        # with the kernel bound to all samples: bound to a subset it may have another feature space
         part = principal_subspace(whole.kernel_, X[rows].astype(axes.Z.dtype), len(axes), **settings)
         inner = axes.inner(part.axes)
         found = min(inner.shape)

@@ -1,4 +1,4 @@
-"""Rules for the width of a radial kernel, k = κ(γt), t = ‖x − y‖², from the distances between rows."""
+"""Rules for the width of a radial kernel, k = κ(γt), t = ‖x − y‖², from the distances between samples."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,52 +8,53 @@ from scipy.optimize import minimize_scalar
 
 from ..kernels import RBF, sqdist
 from ..models.kernel_pca import KernelPCA
+from .arguments import check_rule, subset
 
-MOST_ROWS = 1000  # whose pairs are looked at: half a million distances
-WIDEST, NARROWEST = 1e-3, 1e3  # γ times the median squared distance, between which a maximum is sought
-PER_DECADE = 8  # values of γ that are looked at, before the best is refined
+MOST_ROWS = 1000  # whose pairs are used: half a million distances
+WIDEST, NARROWEST = 1e-3, 1e3  # γ times the median squared distance, between which a maximum is searched
+PER_DECADE = 8  # values of γ on the grid, before the best is refined
 
 
 @dataclass(frozen=True)
 class Widths:
-    """γ by each rule (``table``), the rule and the ``gamma`` taken, and an estimator that has it."""
+    """γ by each rule (``table``), the chosen rule and its ``gamma``, and an estimator with it."""
 
     table: dict[str, float]
     rule: str
     gamma: float
     estimator: Any
 
-    def __str__(self):
+    def __str__(self) -> str:
         width = max(map(len, self.table))
         lines = [f"{rule:<{width}}  {gamma:.6g}" for rule, gamma in self.table.items()]
         return "\n".join([f"{'rule':<{width}}  gamma", *lines])
 
 
-def widths(X, *, rule="median", random_state=None):
+def widths(X: Any, *, rule: str = "median", random_state: int | None = None) -> Widths:
     """Return γ by several rules.
 
     ==================  ===========================================================================================
     ``"median"``        1 / median of t, the usual start
-    ``"narrow"``        1 / the 10 % quantile of t: rows see their neighbours only
-    ``"wide"``          1 / the 90 % quantile of t: nearly linear
-    ``"silverman"``     1 / (2h²), h = σ(4 / (n(d + 2)))^{1/(d+4)} for a density of n rows in d columns, σ² their mean
-                        variance
-    ``"variance"``      where the entries of the RBF's matrix off the diagonal vary most: neither all 0 nor all 1
+    ``"narrow"``        1 / 10 % quantile of t: only near neighbours are similar
+    ``"wide"``          1 / 90 % quantile of t: nearly linear
+    ``"silverman"``     1 / (2h²), h = σ(4 / (n(d + 2)))^{1/(d+4)} for a density of n samples in d columns, σ² their
+                        mean variance
+    ``"variance"``      the off-diagonal entries of the RBF kernel matrix have the largest variance
     ==================  ===========================================================================================
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Rows, scaled as the kernel will see them.
+        Samples, scaled as for the kernel.
     rule : str, default="median"
-        The rule that the estimator takes.
+        The rule for the estimator.
     random_state : int or None, default=None
-        Seed of the rows that are looked at, where there are more than 1000.
+        Seed for a random subset of 1000 samples, which is used if there are more.
 
     Returns
     -------
     widths : Widths
-        ``table``, rule ↦ γ; ``gamma``; ``estimator``, a kernel PCA with it.
+        ``table``, rule ↦ γ; ``gamma``, that of ``rule``; ``estimator``, a kernel PCA with it.
 
     Examples
     --------
@@ -61,8 +62,7 @@ def widths(X, *, rule="median", random_state=None):
     >>> sorted(select.widths(datasets.three_clusters()).table)
     ['median', 'narrow', 'silverman', 'variance', 'wide']
     """
-    if rule not in RULES:
-        raise ValueError(f"rule={rule!r}: give one of {', '.join(map(repr, RULES))}.")
+    check_rule("rule", rule, RULES)
     X = np.asarray(X, float)
     if X.ndim != 2 or len(X) < 2:
         raise ValueError(f"Widths need a table of at least two rows, and the shape is {X.shape}.")
@@ -71,22 +71,22 @@ def widths(X, *, rule="median", random_state=None):
     return Widths(table, rule, table[rule], KernelPCA(kernel=RBF(gamma=table[rule])))
 
 
-def _distances(X, rng):
-    """Squared distances of all pairs of rows, those of equal rows left out; 1 where all rows are equal."""
-    some = X if len(X) <= MOST_ROWS else X[rng.choice(len(X), MOST_ROWS, replace=False)]
+def _distances(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the squared distances of all pairs of different samples; 1 if all samples are equal."""
+    some = subset(X, MOST_ROWS, rng)
     t = sqdist(some, some)[np.triu_indices(len(some), 1)]
     t = t[t > 0]
     return t if len(t) else np.ones(1)
 
 
-def _silverman(t, X):
+def _silverman(t: np.ndarray, X: np.ndarray) -> float:
     n, d = X.shape
     variance = float(np.mean(X.var(axis=0))) or 1.0
     return 1 / (2 * variance * (4 / (n * (d + 2))) ** (2 / (d + 4)))
 
 
-def _most_varied(t, X):
-    """The γ of the largest variance of exp(−γt): the best of a grid, refined between its neighbours."""
+def _most_varied(t: np.ndarray, X: np.ndarray) -> float:
+    """Return the γ with the largest variance of exp(−γt): the best of a grid, refined between its neighbours."""
     u = t / np.median(t)
     spread = lambda log_gamma: -float(np.var(np.exp(-np.exp(log_gamma) * u)))  # noqa: E731
     decades = np.log10(NARROWEST / WIDEST)
