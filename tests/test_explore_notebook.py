@@ -6,8 +6,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
 from importlib.util import find_spec
 
 import numpy as np
@@ -51,6 +54,67 @@ def test_the_widget_is_the_same_module():
     shown = widget(session())
     assert "export function render" in shown._esm
     assert ".mx" in shown._css
+
+
+PAGE = """<!doctype html><link rel="stylesheet" href="/explorer.css"><div id="cell"></div><script type="module">
+import widget from "/explorer.js";
+const heard = [];
+const model = {
+  on: (name, hear) => name === "msg:custom" && heard.push(hear),
+  send: async (message) => {
+    const answer = await fetch("/message", { method: "POST", body: JSON.stringify(message) });
+    const header = JSON.parse(answer.headers.get("x-header"));
+    const buffer = await answer.arrayBuffer();
+    for (const hear of heard) hear(header, [new DataView(buffer)]);
+  },
+};
+window.close_ = widget.render({ model, el: document.getElementById("cell") });
+</script>"""
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium: apt install chromium")
+def test_the_module_as_a_widget(tmp_path):
+    """The front end's part of a notebook, played by a page: messages and buffers go to the same function."""
+    shown = session()
+    files = resources.files("mercer.app.explore")
+    served = {"/explorer.js": "text/javascript", "/explorer.css": "text/css"}
+
+    class Kernel(BaseHTTPRequestHandler):
+        def do_GET(self):
+            kind = served.get(self.path, "text/html")
+            self.reply({}, kind, files.joinpath(self.path[1:]).read_bytes() if self.path in served else PAGE.encode())
+
+        def do_POST(self):
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            header, buffers = answer(shown, message)
+            self.reply({"x-header": json.dumps(header)}, "application/octet-stream", b"".join(buffers))
+
+        def reply(self, headers, kind, body):
+            self.send_response(200)
+            for name, value in ({"Content-Type": kind, "Content-Length": str(len(body))} | headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    app = "document.getElementById('cell').explorer"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Kernel)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with Chromium(tmp_path) as browser:
+        browser.show(1280, 900)
+        browser.open(f"http://127.0.0.1:{server.server_port}/")
+        browser.until(f"{app}?.map.x.length === 600 && {app}.alarm")
+        model = browser.value(f"{app}.model.model")
+        browser.value(f"{app}.width.value = 1; {app}.refit()")
+        browser.until(f"{app}.model.model !== '{model}'")
+        assert browser.value(f"{app}.root.classList.contains('widget')")
+        assert browser.value(f"{app}.map.x[3]") == np.float32(next(reversed(shown.views.values())).Y[3, 0])
+        browser.value("window.close_()")
+        assert browser.value("document.querySelectorAll('.mx').length") == 0
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.fixture(scope="module")

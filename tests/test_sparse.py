@@ -568,9 +568,9 @@ def test_a_hundred_thousand_rows_fit_the_memory_budget():
 
 
 def test_candidates_that_do_not_fit_are_refused_before_work(monkeypatch, X):
-    monkeypatch.setattr("mercer.rkhs.sparse.likelihood.available_bytes", lambda: 1000)
-    with pytest.raises(MemoryError, match="60 candidates need about .* Give a smaller number of candidates"):
-        SparseKernelPCA().fit(X)
+    monkeypatch.setattr("mercer._core.memory.available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match="240 candidates needs .* Give a smaller number of candidates"):
+        SparseKernelPCA().fit(np.concatenate([X + i for i in range(4)]))
 
 
 def test_the_second_moment_is_that_of_all_rows(X):

@@ -12,7 +12,7 @@ from mercer import KernelPCA, ProbabilisticKernelPCA
 from mercer.kernels import RBF, Polynomial
 from mercer.linalg.operators import Dense
 from mercer.rkhs.gaussian import energies, energy, noise_variance
-from mercer.rkhs.loadings import EM, Step
+from mercer.rkhs.loadings import EM, LoadingStep
 
 EXACTLY = 1e-10
 N, q, f = 40, 3, 10
@@ -195,7 +195,7 @@ def test_one_step_is_the_equation_and_the_step_of_tipping_and_bishop():
     Q = start()
     M = RHO * np.eye(q) + Q.T @ K @ Q
     literal = K @ Q @ np.linalg.inv(RHO * np.eye(q) + np.linalg.inv(M) @ Q.T @ K @ K @ Q)  # (11)
-    step = Step.of(Q.T @ K @ Q, (K @ Q).T @ (K @ Q), RHO)
+    step = LoadingStep.of(Q.T @ K @ Q, (K @ Q).T @ (K @ Q), RHO)
     Q_new = K @ Q @ step.turn
     assert_close(Q_new, literal)
     W_new, rho_new = tipping_bishop(Phi @ J @ Q, RHO)
@@ -208,7 +208,7 @@ def test_the_likelihood_of_a_step_is_that_of_its_covariance():
     Q = start()
     W = Phi @ J @ Q
     expected = multivariate_normal(mean, W @ W.T + RHO * np.eye(f)).logpdf(phi(X)).mean() + f / 2 * np.log(2 * np.pi)
-    step = Step.of(Q.T @ K @ Q, (K @ Q).T @ (K @ Q), RHO)
+    step = LoadingStep.of(Q.T @ K @ Q, (K @ Q).T @ (K @ Q), RHO)
     assert step.log_likelihood(np.trace(K), f) == pytest.approx(expected, rel=EXACTLY)
 
 
@@ -220,7 +220,7 @@ def test_the_iteration_is_that_of_its_steps(rho):
     Q = np.linalg.qr(np.random.default_rng(4).standard_normal((N, q)))[0]
     noise = np.trace(K) / f if rho is None else rho
     for likelihood in em.log_likelihoods[:-1]:
-        step = Step.of(Q.T @ K @ Q, (K @ Q).T @ (K @ Q), noise)
+        step = LoadingStep.of(Q.T @ K @ Q, (K @ Q).T @ (K @ Q), noise)
         assert likelihood == pytest.approx(step.log_likelihood(np.trace(K), f if rho is None else 0), rel=1e-8)
         Q_new = K @ Q @ step.turn
         if rho is None:

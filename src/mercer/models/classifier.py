@@ -140,7 +140,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         rng, settings = generator(self.random_state), {"shrinkage": self.shrinkage, "solver": self.solver}
         subspaces = class_subspaces(self.kernel_, X, y, q, gram=gram, weights=weights, rng=rng, **settings)
         validation.check_indefinite("clip", max((s.report for s in subspaces), key=lambda report: report.negative_mass))
-        self.densities_ = feature_gaussians(subspaces, self._shares, self.noise_ratio)
+        self.densities_: list[Any] = feature_gaussians(subspaces, self._shares, self.noise_ratio)
         self.noise_variance_ = self.densities_[0].rho
         diagnostics.warn_of_outside(self.solver_)
 

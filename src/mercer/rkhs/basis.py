@@ -1,7 +1,7 @@
-"""Orthonormal bases of spans of images: coordinates of φ(x), what lies outside, and moments of coordinates.
+"""Orthonormal bases of spans of images: coordinates of φ(x), distances to the span, and moments of coordinates.
 
-Landmarks, explicit features, the rows of a mixture, the classes of a classifier and the noise of a sample all work in
-such a basis ΦR, with R = L⁻ᵀ of K_ZZ = LLᵀ.
+Landmarks, explicit features, the rows of a mixture, the classes of a classifier and the noise of a sample all use such
+a basis ΦR, with R = L⁻ᵀ and K_ZZ = LLᵀ.
 """
 
 from dataclasses import dataclass, replace
@@ -20,14 +20,15 @@ from ..kernels.base import in_float64
 from ..linalg.cholesky import rpcholesky
 from ..linalg.eigenpairs import Report, eigenpairs
 from ..linalg.operators import Dense, Gram
+from ..linalg.ritz import EPS
 from ..linalg.solvers.exact import Exact
 from .expansion import Expansion
 
-TALL = 4  # times as many rows as fit the cache: adding up m × m matrices is work that short tiles do more often
-RAW_CONDITION = 1e5  # of K_ZZ: below it moments of k(x, Z) itself lose no digit that anybody sees
-GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, LAPACK's copy of it, its factor
-CANDIDATES = 3  # rows drawn for each feature: among so many, some that span the space and do so well
-IN_SPAN = 100 * float(np.finfo(float).eps)  # of the largest k(x, x): what is left of a row that lies in the span
+TALL = 4  # times as many rows as fit the cache: m × m matrices are then added less often
+RAW_CONDITION = 1e5  # of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
+GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, its copy and its factor
+DRAWN = 3  # rows for each feature: enough to span the space with a well-conditioned basis
+IN_SPAN = 100 * EPS  # of the largest k(x, x): the squared distance to the span of a row inside it
 
 
 @stored("landmarks.LandmarkBasis")
@@ -36,25 +37,25 @@ class Basis:
     """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut at its numerical rank, R = L⁻ᵀ on the rows kept."""
 
     kernel: Kernel
-    Z: Any
-    R: Any
+    Z: Array
+    R: Array
     condition: float
-    given: Any  # all points, also those that add nothing: they decide the signs
-    kept: Any = None  # numbers of the points that the basis stands on
+    given: Array  # all points, also those that were dropped: they determine the signs
+    kept: Any = None  # the numbers of the points Z among them
 
     @classmethod
-    def of(cls, kernel: Kernel, Z: Any) -> "Basis":
-        """Return the basis on the points Z; those that add nothing are dropped."""
+    def of(cls, kernel: Kernel, Z: Array) -> "Basis":
+        """Return the basis of span φ(Z); linearly dependent points are dropped."""
         F, kept = pivoted_cholesky(kernel(in_float64(Z), in_float64(Z)))
         L = rows(F, kept)
         R = inverse_of_lower(L).T if len(kept) else L
         return cls(kernel, rows(Z, kept), R, float((L[0, 0] / L[-1, -1]) ** 2) if len(kept) else 1.0, Z, kept)
 
     @classmethod
-    def among(cls, kernel: Kernel, Z: Any, tol: float) -> "Basis":
-        """Return a basis on as many of the points Z as leave no φ(z) more than ``tol`` of its squared length outside.
+    def among(cls, kernel: Kernel, Z: Array, tol: float) -> "Basis":
+        """Return a basis on some of the points Z: no φ(z) has more than ``tol`` of its squared length outside the span.
 
-        K_ZZ is not formed. The points are the same for every call, so that samples depend on their own seed alone.
+        K_ZZ is not stored. The points are the same in every call, so that samples depend on their own seed only.
         """
         xp, Z = namespace(Z), in_float64(Z)
         gram = Dense(kernel(Z, Z)) if xp.isdtype(Z.dtype, "integral") else Gram(kernel, Z)
@@ -63,13 +64,13 @@ class Basis:
         return cls(kernel, rows(Z, kept), R, np.inf, Z, kept)
 
     @classmethod
-    def spanning(cls, kernel: Kernel, X: Any, f: int, rng: np.random.Generator) -> tuple["Basis", np.ndarray]:
-        """Return a basis of span φ(X), of at most f vectors on rows of X, and the numbers of those rows.
+    def spanning(cls, kernel: Kernel, X: Array, f: int, rng: np.random.Generator) -> tuple["Basis", np.ndarray]:
+        """Return a basis of span φ(X), of at most f vectors, and the numbers of the rows that it consists of.
 
-        Some rows are drawn at random; where they do not span all others, those that are farthest off join them.
+        Some rows are drawn at random; if others are outside their span, those at the largest distance are added.
         """
         n = X.shape[0]
-        chosen, rank = np.sort(rng.choice(n, min(n, CANDIDATES * f), replace=False)), -1
+        chosen, rank = np.sort(rng.choice(n, min(n, DRAWN * f), replace=False)), -1
         while True:
             basis = cls.of(kernel, rows(X, chosen))
             far = np.empty(0, int)
@@ -77,7 +78,9 @@ class Basis:
                 rank = basis.R.shape[1]
                 far = _farthest(basis.outside(X), min(n, f), IN_SPAN * largest(kernel.diag(basis.given)))
             if len(far) == 0:
-                return replace(basis, condition=np.inf), chosen[basis.kept]  # turned tile by tile: it keeps all digits
+                return replace(basis, condition=np.inf), chosen[
+                    basis.kept
+                ]  # so that each tile is multiplied by R: accurate
             chosen = np.union1d(chosen, far)
 
     def moved(self, convert: Any) -> "Basis":
@@ -96,7 +99,7 @@ class Basis:
         xp = namespace(self.Z)
         return xp.float64 if xp.isdtype(self.Z.dtype, "integral") else self.Z.dtype
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: Array) -> Array:
         """Return f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""
         return times_upper(self.kernel(in_float64(X), in_float64(self.Z)), self.R)
 
@@ -104,16 +107,16 @@ class Basis:
         """Return the coordinates of vectors of the feature space in the basis: (rank, p)."""
         return self.R.T @ f(self.Z)
 
-    def outside(self, X: Any) -> Array:
+    def outside(self, X: Array) -> Array:
         """Return k(x, x) − ‖f‖²: the squared distance of each image to the span of the basis."""
         xp = namespace(X)
         tile = lambda x, k_xx: k_xx - xp.sum(self(x) ** 2, axis=1)  # noqa: E731
         return map_rows(tile, X, self.kernel.diag(X), width=self.rank)
 
-    def moments(self, X: Any, weights: Array | None = None) -> "Moments":
-        """Return the sums over the rows of 1, f, ffᵀ and k(x, x), in one pass with a tile in memory at a time.
+    def moments(self, X: Array, weights: Array | None = None) -> "Moments":
+        """Return the sums over the rows of 1, f, ffᵀ and k(x, x), in one pass over tiles of rows.
 
-        Where K_ZZ is well conditioned they are sums over k(x, Z) that are turned by R once; else every tile is.
+        If K_ZZ is well conditioned, they are sums of k(x, Z) that are multiplied by R once; else every tile is.
         """
         k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
         m = self.R.shape[0]
@@ -137,15 +140,15 @@ class Basis:
         return Moments(self, count, first, second, float(diagonal[0]))
 
 
-def _ones(X: Any) -> Array:
-    """Return a weight of 1 for each row; in NumPy it takes no room, and for lazy rows it is as lazy."""
+def _ones(X: Array) -> Array:
+    """Return a weight of 1 for each row, without memory; a Dask array for a Dask array."""
     if is_lazy(X):
         return lazy_ones(X)
     return namespace(X).broadcast_to(full((1,), 1.0, X), X.shape[:1])
 
 
 def _farthest(left: Array, f: int, least: float) -> np.ndarray:
-    """Return the numbers of the f largest entries, of those that are above the least."""
+    """Return the numbers of the f largest entries that are above ``least``."""
     order = namespace(left).argsort(left)[-f:]
     return row_numbers(order[rows(left, order) > least])
 
@@ -153,12 +156,12 @@ def _farthest(left: Array, f: int, least: float) -> np.ndarray:
 @stored("landmarks.Moments")
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over rows of 1, f, ffᵀ and k(x, x) in one basis: they add, so that data may come in pieces."""
+    """Sums over rows of 1, f, ffᵀ and k(x, x) in one basis: they can be added, for data in batches."""
 
     basis: Basis
     count: float
-    first: Any
-    second: Any
+    first: Array
+    second: Array
     diagonal: float
 
     def moved(self, convert: Any) -> "Moments":
@@ -167,29 +170,27 @@ class Moments:
         return Moments(self.basis.moved(convert), self.count, first, second, self.diagonal)
 
     def scaled(self, c: float) -> "Moments":
-        """Return the moments of rows that count c times as much."""
-        return Moments(self.basis, c * self.count, c * self.first, c * self.second, c * self.diagonal)
+        """Return the moments for weights that are c times as large."""
+        return Moments(self.basis, *(c * part for part in self._sums))
 
     def __add__(self, other: "Moments") -> "Moments":
-        return Moments(
-            self.basis,
-            self.count + other.count,
-            self.first + other.first,
-            self.second + other.second,
-            self.diagonal + other.diagonal,
-        )
+        return Moments(self.basis, *(mine + theirs for mine, theirs in zip(self._sums, other._sums, strict=True)))
+
+    @property
+    def _sums(self) -> tuple[float, Array, Array, float]:
+        return self.count, self.first, self.second, self.diagonal
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Coordinates fₙ of φ(xₙ) in an orthonormal basis, and what lies outside it: k(xₙ, xₙ) = ‖fₙ‖² + outsideₙ.
+    """Coordinates fₙ of φ(xₙ) in an orthonormal basis, and the squared distance: k(xₙ, xₙ) = ‖fₙ‖² + outsideₙ.
 
-    ``R`` writes the basis on the anchors ``Z`` as ΦR. Where the basis holds all of φ it is None: the axes of a
-    weighted covariance are then written on the rows themselves, B = wY/λ, which loses fewer digits.
+    The basis is ΦR on the anchors ``Z``. ``R`` is None if the basis spans all φ(xₙ): the axes of a weighted covariance
+    are then expansions on the rows themselves, B = wY/λ, which is more accurate.
     """
 
     kernel: Kernel
-    Z: Any
+    Z: Array
     F: np.ndarray
     outside: np.ndarray
     R: np.ndarray | None
@@ -199,15 +200,15 @@ class Coordinates:
     def of(
         cls,
         kernel: Kernel,
-        X: Any,
+        X: Array,
         solver: Any,
         *,
         gram: Any = None,
-        q: Any = None,
-        weights: Any = None,
-        rng: Any = None,
+        q: int | None = None,
+        weights: Array | None = None,
+        rng: np.random.Generator | None = None,
     ) -> "Coordinates":
-        """Return the coordinates of the rows of X: inside the span of landmarks, or of the whole Gram matrix."""
+        """Return the coordinates of the rows of X in the span of landmarks, or of all rows."""
         if hasattr(solver, "basis"):
             basis = solver.basis(kernel, X, q, weights, rng)
             F = map_rows(basis, X, width=2 * basis.rank)
@@ -217,7 +218,7 @@ class Coordinates:
         if kernel.definite:
             F = pivoted_cholesky(K)[0]
             return cls(kernel, X, F, _outside(K.diagonal(), F), None, Report(solver, 1, 0.0))
-        pairs = eigenpairs(Dense(K), None, Exact(), definite=False)  # the negative part is left out
+        pairs = eigenpairs(Dense(K), None, Exact(), definite=False)  # negative eigenvalues are left out
         root = np.sqrt(pairs.values)
         F = pairs.vectors * root
         return cls(kernel, X, F, K.diagonal() - np.sum(F**2, axis=1), pairs.vectors / root, pairs.info)

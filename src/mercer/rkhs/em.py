@@ -1,6 +1,6 @@
-"""EM for mixtures in feature space (Zhou eq. 17–20): its steps, its end, and where it starts."""
+"""EM for mixtures in feature space (Zhou eq. 17–20): initialisation, iterations and convergence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -8,18 +8,19 @@ import numpy as np
 
 from .._core.blas import single_blas
 from .._core.tiles import followed
+from .basis import Coordinates
 from .mixture import Component, FeatureMixture, component, component_energies, density, posterior
 
 EMPTY = 1e-10  # of all rows: a component of less weight has lost its rows
-LLOYD = 100  # rounds of k-means, which only has to give a start
+LLOYD = 100  # iterations of k-means, which only initialises EM
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """Where EM stands after an iteration: the parameters, and what follows from them for the rows.
+class MixtureStep:
+    """The state of EM after an iteration: the parameters, and the responsibilities and likelihood under them.
 
-    ``bound`` is the mean log-likelihood of the rows, ``R`` their responsibilities, both under these parameters;
-    ``filled`` tells that a component which had lost its rows was given one, so that the bound may have fallen.
+    ``bound`` is the mean log-likelihood of the rows, ``R`` their responsibilities; ``filled`` is True if a component
+    without rows was given one, so that the bound may have decreased.
     """
 
     weights: np.ndarray
@@ -29,16 +30,18 @@ class Step:
     bound: float
     filled: bool
 
-    def mixture(self, coordinates):
-        """The mixture that takes new rows."""
+    def mixture(self, coordinates: Coordinates) -> FeatureMixture:
+        """Return the mixture as a density that can be evaluated at new rows."""
         return FeatureMixture(self.weights, tuple(density(coordinates, c) for c in self.components))
 
 
-def em(coordinates, R, q, rho, w):
-    """Yield the steps of EM from responsibilities R, for ever (Zhou eq. 17–20).
+def em(
+    coordinates: Coordinates, R: np.ndarray, q: Sequence[int | None], rho: float, w: np.ndarray
+) -> Iterator[MixtureStep]:
+    """Yield the iterations of EM from responsibilities R, without end (Zhou eq. 17–20).
 
-    ``q`` has a number of axes for each component, ``w`` a weight for each row, summing to 1. A component that loses all
-    its rows is given the row that is explained worst; when it loses that too, it is dropped.
+    ``q`` has the number of axes of each component, ``w`` the weight of each row, summing to 1. A component that loses
+    all its rows is given the row of lowest likelihood; if it loses that too, it is dropped.
     """
     q = list(q)[: R.shape[1]]
     R, lives, filled = _refilled(R, np.zeros(len(R)), w, np.ones(R.shape[1]))
@@ -50,12 +53,14 @@ def em(coordinates, R, q, rho, w):
         weights = m / m.sum()
         components = [component(coordinates, w * r / (w @ r), each, rho) for r, each in zip(R.T, q, strict=True)]
         R, log_p = posterior(np.log(weights) - component_energies(coordinates, components) / 2)
-        yield Step(weights, components, R, log_p, float(w @ log_p), filled)
+        yield MixtureStep(weights, components, R, log_p, float(w @ log_p), filled)
         R, lives, filled = _refilled(R, log_p, w, lives)
 
 
-def _refilled(R, log_p, w, lives):
-    """Responsibilities where every component that lost its rows, and has a life left, has the worst row for its own."""
+def _refilled(
+    R: np.ndarray, log_p: np.ndarray, w: np.ndarray, lives: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Assign the row of lowest likelihood to each component that lost its rows for the first time."""
     lost = np.flatnonzero((w @ R <= EMPTY) & (lives > 0))
     if len(lost) == 0:
         return R, lives, False
@@ -67,15 +72,15 @@ def _refilled(R, log_p, w, lives):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """EM from one start: its last step, the bound after each, and whether it had converged."""
+    """EM from one start: the last iteration, the bound after each, and whether it converged."""
 
-    last: Step
+    last: MixtureStep
     bounds: list[float]
     converged: bool
 
 
-def run(steps, tol, max_iter):
-    """Take the steps until the bound grows, or every responsibility changes, by no more than ``tol``."""
+def run(steps: Iterator[MixtureStep], tol: float, max_iter: int) -> Run:
+    """Iterate until the bound increases, or all responsibilities change, by at most ``tol``."""
     bounds: list[float] = []
     before = None
     for step in islice(steps, max_iter):
@@ -88,20 +93,25 @@ def run(steps, tol, max_iter):
     return Run(step, bounds, False)
 
 
-def best_run(starts: list[Callable], steps, tol, max_iter):
-    """The run of the highest bound: ``steps(start())`` are those of EM from a start."""
+def best_run(
+    starts: list[Callable[[], np.ndarray]],
+    steps: Callable[[np.ndarray], Iterator[MixtureStep]],
+    tol: float,
+    max_iter: int,
+) -> Run:
+    """Return the run of the highest bound; ``steps(start())`` are the iterations from a start."""
     runs = (run(steps(start()), tol, max_iter) for start in followed("starts of EM", starts))
     with single_blas:
         return max(runs, key=lambda run: run.bounds[-1])
 
 
-def by_chance(coordinates, k, w, rng):
-    """Responsibilities drawn evenly from all there are: (n, k)."""
+def by_chance(coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw responsibilities from the uniform distribution: (n, k)."""
     return rng.dirichlet(np.ones(k), len(w))
 
 
-def by_kmeans(coordinates, k, w, rng):
-    """Responsibilities 0 and 1 by k-means in feature space, whose first centres are drawn far apart: (n, k)."""
+def by_kmeans(coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return responsibilities 0 and 1 by k-means in feature space, initialised by k-means++: (n, k)."""
     F = coordinates.F
     centres = F[_seeds(F, k, w, rng)]
     labels = None
@@ -115,8 +125,8 @@ def by_kmeans(coordinates, k, w, rng):
     return np.eye(k)[labels]
 
 
-def _seeds(F, k, w, rng):
-    """Row numbers, each drawn with probability w times its squared distance to those before it (k-means++)."""
+def _seeds(F: np.ndarray, k: int, w: np.ndarray, rng: np.random.Generator) -> list[int]:
+    """Draw k row numbers, each with probability w times the squared distance to the previous ones (k-means++)."""
     seeds, p = [], w
     nearest = np.full(len(F), np.inf)
     for _ in range(k):

@@ -1,4 +1,4 @@
-"""Vectors of the feature space, written on points."""
+"""Vectors of the feature space, as combinations of images of points."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ from ..kernels import Kernel
 @stored("rkhs.Expansion")
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ); ``squares`` = ‖f_j‖² where they are known.
+    """p vectors f_j = Σᵢ B[i, j] φ(zᵢ); ``squares`` = ‖f_j‖² if they are known.
 
     Examples
     --------
@@ -27,19 +27,19 @@ class Expansion:
     """
 
     kernel: Kernel
-    Z: Any
-    B: Any
-    squares: Any = None
+    Z: Array
+    B: Array
+    squares: Array = None
 
     def __len__(self) -> int:
         return self.B.shape[1]
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: Array) -> Array:
         """Return ⟨φ(x), f_j⟩ for each row x of X: (n, p)."""
         k_B, width = self.kernel.product(self.Z, self.B)
         return map_rows(k_B, X, width=width)
 
-    def at(self, X: Any) -> Array:
+    def at(self, X: Array) -> Array:
         """Return ⟨φ(x_j), f_j⟩ for the j-th row and the j-th vector: (p,)."""
         k = self.kernel.onto(self.Z)
         xp = namespace(self.B)

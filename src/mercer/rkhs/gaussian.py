@@ -1,4 +1,4 @@
-"""Gaussian densities in feature space: what Zhou and De Plaen & Suykens both put around a principal subspace."""
+"""Gaussian densities in feature space around a principal subspace (Zhou; De Plaen & Suykens)."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,7 +29,7 @@ from .basis import Basis
 from .expansion import Expansion
 from .subspace import Subspace
 
-ROUNDING = 10  # times √n·ε: a share of the variance that is no more than the rounding of a trace
+TRACE_ERROR = 10  # times √n·ε: the relative rounding error of a trace
 
 
 @stored("rkhs.FeatureGaussian")
@@ -37,7 +37,7 @@ ROUNDING = 10  # times √n·ε: a share of the variance that is no more than th
 class FeatureGaussian:
     """N(φ̄, U(Λ − ρ)Uᵀ + ρI): ``subspace`` holds φ̄, U and Λ > ρ, ``rho`` is the noise variance in every direction.
 
-    At ρ = 0 it is the limit: ``energy`` is then r², what ρ·L̂ tends to (Zhou eq. 13), and nothing else is compared.
+    At ρ = 0 it is the limit: ``energy`` is then r², the limit of ρ·L̂ (Zhou eq. 13).
 
     Examples
     --------
@@ -54,7 +54,7 @@ class FeatureGaussian:
 
     @classmethod
     def of(cls, subspace: Subspace, rho: float) -> "FeatureGaussian":
-        """Return the density whose noise is ρ: axes along which there is no more than noise are left out."""
+        """Return the density of noise variance ρ; axes of variance λ ≤ ρ are left out."""
         above = namespace(subspace.variances).count_nonzero(subspace.variances > rho)
         return cls(subspace[: int(above)], float(rho))
 
@@ -62,22 +62,22 @@ class FeatureGaussian:
     def _lam(self) -> Array:
         return self.subspace.variances
 
-    def mahalanobis(self, X: Any) -> Array:
+    def mahalanobis(self, X: Array) -> Array:
         """Return Zhou eq. 12 in principal coordinates: L = Σ y²/λ + r²/ρ."""
         Y, r2 = self.subspace.split(X)
         return mahalanobis(Y, r2, self._lam, self.rho)
 
-    def energy(self, X: Any) -> Array:
+    def energy(self, X: Array) -> Array:
         """Return Zhou eq. 16: L̂ = L + Σ log(λ/ρ), −2 log density up to f·log(2πρ), a constant of ρ alone."""
         Y, r2 = self.subspace.split(X)
         return energy(Y, r2, self._lam, self.rho)
 
-    def energies(self, X: Any) -> Array:
+    def energies(self, X: Array) -> Array:
         """Return L̂ of the densities with the first 0, 1, …, q of these axes at the same ρ: (n, q + 1)."""
         Y, r2 = self.subspace.split(X)
         return energies(Y, r2, self._lam, range(self._lam.shape[0] + 1), [self.rho])[0, ...].T
 
-    def posterior_mean(self, X: Any) -> Array:
+    def posterior_mean(self, X: Array) -> Array:
         """Return E[h | x] = (1 − ρ/λ)^½ λ^{−½} y, h ~ N(0, I): (n, q)."""
         return self.latent(self.subspace.project(X))
 
@@ -91,11 +91,11 @@ class FeatureGaussian:
         return cast(Y * namespace(Y).sqrt((1 - self.rho / self._lam) / self._lam), Y.dtype)
 
     def features(self, H: Array) -> Expansion:
-        """E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H."""
+        """Return E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H."""
         return self.subspace.lift(cast(H * namespace(H).sqrt(self._lam - self.rho), H.dtype))
 
     def sample(self, p: int, rng: np.random.Generator) -> Expansion:
-        """Draw p vectors from the density, with the noise in all of span φ(Z): k_c of them has De Plaen's B Bᵀ."""
+        """Draw p vectors from the density, with noise in all of span φ(Z) (De Plaen & Suykens)."""
         return self.sample_given(rng.standard_normal((p, self._lam.shape[0])), rng)
 
     def sample_given(self, H: Array, rng: np.random.Generator) -> Expansion:
@@ -106,7 +106,7 @@ class FeatureGaussian:
             return mean
         basis, along = self._noise_basis
         noise = sqrt(self.rho) * asarray_like(rng.standard_normal((H.shape[0], basis.rank)), self._lam)
-        latent = hstack(H * xp.sqrt(self._lam - self.rho), full((H.shape[0], 1), 1.0, H))  # φ̄ rides along on a one
+        latent = hstack(H * xp.sqrt(self._lam - self.rho), full((H.shape[0], 1), 1.0, H))  # the one is for φ̄
         squares = mean.squares + 2 * xp.sum(noise * (latent @ along.T), axis=1) + xp.sum(noise**2, axis=1)
         B = mean.B + scatter_rows(cast(basis.R @ noise.T, mean.B.dtype), basis.kept, mean.B.shape[0])
         return replace(mean, B=B, squares=squares)
@@ -117,13 +117,13 @@ class FeatureGaussian:
         return (U * (self._lam - self.rho)) @ U.T + self.rho * eye(U.shape[0], U)
 
     def __getstate__(self) -> dict:
-        return {"subspace": self.subspace, "rho": self.rho}  # the basis is made again when it is needed
+        return {"subspace": self.subspace, "rho": self.rho}  # the basis is computed again when it is needed
 
     @cached_property
     def _noise_basis(self) -> tuple[Basis, Array]:
         """A basis of span φ(Z), and the coordinates of the axes and the mean in it.
 
-        It is cut where what is left of φ(z) is the root of rounding: coefficients beyond hold more error than noise.
+        It is cut at √ε of φ(z): coefficients of further vectors would contain more rounding error than noise.
         """
         subspace = self.subspace
         basis = Basis.among(subspace.kernel, subspace.Z, tol=eps(subspace.axes.B) ** 0.5)
@@ -131,10 +131,10 @@ class FeatureGaussian:
         return basis, basis.of_vectors(Expansion(subspace.kernel, basis.given, B))
 
 
-def spanned_dimensions(kernel: Kernel, X: Any, center: bool) -> int:
+def spanned_dimensions(kernel: Kernel, X: Array, center: bool) -> int:
     """Return the dimension D that the rows of X span in feature space: the known rank of the kernel, or of its rows.
 
-    Distinct rows span one dimension each, less one where they are centred, unless the kernel has fewer.
+    Distinct rows span one dimension each, minus one if they are centred, unless the kernel has fewer.
     """
     distinct = X.shape[0] if is_lazy(X) or is_foreign(X) else count_distinct(X)
     most = distinct - 1 if center else distinct
@@ -142,7 +142,7 @@ def spanned_dimensions(kernel: Kernel, X: Any, center: bool) -> int:
     return max(1, most if known is None else min(known, most))
 
 
-def count_distinct(X: Any) -> int:
+def count_distinct(X: Array) -> int:
     """Return the number of different rows."""
     if not issparse(X):
         return len(np.unique(X, axis=0))
@@ -154,13 +154,13 @@ def count_distinct(X: Any) -> int:
 
 
 def noise_variance(subspace: Subspace, q: int, dimensions: float) -> float:
-    """Return ρ = (tr C − Σ_{p≤q} λ_p) / (dimensions − q), the most likely one: the mean variance of what q axes leave.
+    """Return ρ = (tr C − Σ_{p≤q} λ_p) / (dimensions − q), the maximum-likelihood one: the mean variance outside q axes.
 
-    It is 0 where they leave nothing but rounding.
+    It is 0 if only rounding errors are left.
     """
     total = subspace.total_variance
     tail = total - float(namespace(subspace.variances).sum(subspace.variances[:q]))
-    rounding = ROUNDING * subspace.Z.shape[0] ** 0.5 * eps(subspace.axes.B)
+    rounding = TRACE_ERROR * subspace.Z.shape[0] ** 0.5 * eps(subspace.axes.B)
     return float(tail / (dimensions - q)) if tail > rounding * total and dimensions > q else 0.0
 
 
@@ -170,7 +170,7 @@ def mahalanobis(Y: Array, r2: Array, lam: Array, rho: float) -> Array:
 
 
 def energy(Y: Array, r2: Array, lam: Array, rho: float) -> Array:
-    """Return L̂ = Σ [y²/λ + log(λ/ρ)] + r²/ρ (Zhou eq. 16); r², the limit of ρL̂, where ρ = 0."""
+    """Return L̂ = Σ [y²/λ + log(λ/ρ)] + r²/ρ (Zhou eq. 16); r², the limit of ρL̂, if ρ = 0."""
     return r2 if rho == 0 else mahalanobis(Y, r2, lam, rho) + namespace(lam).sum(namespace(lam).log(lam / rho))
 
 
@@ -180,7 +180,7 @@ def energies(Y: Array, r2: Array, lam: Array, q: Any, rho: Any) -> Array:
     ``Y`` and ``r2`` are those of all axes. Axes with λ ≤ ρ are left out; at ρ = 0 it is the limit r² (Zhou eq. 13).
     """
     xp, squares = namespace(Y), double(Y).T ** 2
-    outside = r2 + xp.flip(_cumulated(xp.flip(squares, axis=0)), axis=0)  # ‖φ − φ̄‖² − Σ y² would lose digits
+    outside = r2 + xp.flip(_cumulated(xp.flip(squares, axis=0)), axis=0)  # ‖φ − φ̄‖² − Σ y² would be less accurate
     along, logs = _cumulated(squares / lam[:, None]), _cumulated(xp.log(lam))
     above = [int(xp.count_nonzero(lam > one)) for one in rho]
     kept = np.minimum(np.array(above)[:, None], np.asarray(q)).ravel()
@@ -193,5 +193,5 @@ def energies(Y: Array, r2: Array, lam: Array, q: Any, rho: Any) -> Array:
 
 
 def _cumulated(terms: Array) -> Array:
-    """Return the sums of the first 0, 1, 2, … of the terms."""
+    """Return the sums of the first 0, 1, 2, … terms."""
     return namespace(terms).cumulative_sum(terms, axis=0, include_initial=True)

@@ -1,23 +1,25 @@
-"""Classes seen from rows that were held out: all that cross-validation needs, on one kernel matrix.
+"""Classification of held-out rows, for cross-validation on one kernel matrix.
 
-One decomposition for each class and shrinkage gives every number of axes, every noise and every prior.
+One decomposition for each class and shrinkage gives the results for all numbers of axes, noise variances and priors.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ..linalg.ritz import EPS
 from .classes import FINER, TIE_POWER, untied
 from .gaussian import energies
 
-EPS = np.finfo(float).eps
-NEGLIGIBLE = 1e-4  # of the least noise: a direction that holds less cannot be told from it
+BELOW_NOISE = 1e-4  # of the least noise: a direction of less variance does not change the result
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The axes of a class as held-out rows see them: variances λ, coordinates Y, and r² beyond all axes."""
+    """The axes of a class and the held-out rows: variances λ, coordinates Y, and r² to the span of all axes."""
 
     lam: np.ndarray
     Y: np.ndarray
@@ -26,9 +28,9 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The rows ``held`` against the classes ``y`` of the rows ``rows`` of the kernel matrix K.
+    """The held-out rows ``held``, and the training rows ``rows`` with classes ``y``, of the kernel matrix K.
 
-    ``least`` is the least noise that will be asked for, as a share of the variance within classes.
+    ``least`` is the least noise that will be used, as a share of the variance within classes.
     """
 
     K: np.ndarray
@@ -38,93 +40,93 @@ class HeldOut:
     least: float = 0.0
 
     @cached_property
-    def _S(self):
+    def _S(self) -> np.ndarray:
         """Mean weights: a column for each class."""
         members = np.eye(self.y.max() + 1)[self.y]
         return members / members.sum(axis=0)
 
     @cached_property
-    def shares(self):
+    def shares(self) -> np.ndarray:
         """p_c, the shares of the classes."""
         return np.bincount(self.y) / len(self.y)
 
     @cached_property
-    def _K_rows(self):
+    def _K_rows(self) -> np.ndarray:
         return self.K[np.ix_(self.rows, self.rows)]
 
     @cached_property
-    def _KS(self):
+    def _KS(self) -> np.ndarray:
         """⟨φ, φ̄_c⟩ of the rows."""
         return self._K_rows @ self._S
 
     @cached_property
-    def _SKS(self):
+    def _SKS(self) -> np.ndarray:
         """⟨φ̄_k, φ̄_c⟩."""
         return self._S.T @ self._KS
 
     @cached_property
-    def _M(self):
+    def _M(self) -> np.ndarray:
         """⟨φ_i − φ̄, φ_j − φ̄⟩, each row about the mean of its own class."""
         across = self._KS[:, self.y]
         return self._K_rows - across - across.T + self._SKS[np.ix_(self.y, self.y)]
 
     @cached_property
-    def _seen(self):
+    def _seen(self) -> tuple[np.ndarray, np.ndarray]:
         """k(x, ·) of the held-out rows, and their products with the means."""
         k = self.K[np.ix_(self.held, self.rows)]
         return k, k @ self._S
 
-    def _products(self, c):
+    def _products(self, c: int) -> np.ndarray:
         """⟨φ(x) − φ̄_c, φ_j − φ̄⟩ of held-out rows x."""
         k, kS = self._seen
         return k - kS[:, self.y] - self._KS[:, c] + self._SKS[c, self.y]
 
-    def _distances(self, c):
+    def _distances(self, c: int) -> np.ndarray:
         """‖φ(x) − φ̄_c‖²."""
         return self.K.diagonal()[self.held] - 2 * self._seen[1][:, c] + self._SKS[c, c]
 
     @cached_property
-    def variance(self):
+    def variance(self) -> float:
         """Σ_c p_c tr C_c, the unit of ρ."""
         return float(self._M.trace()) / len(self.y)
 
     @cached_property
-    def tie_width(self):
-        """How near two r² must be to count as equal."""
+    def tie_width(self) -> np.ndarray:
+        """The difference up to which two r² count as equal."""
         return EPS**TIE_POWER * (self.K.diagonal()[self.held] + self._SKS.diagonal().max())
 
-    def spectra(self, shrinkage):
+    def spectra(self, shrinkage: float) -> list[Spectrum]:
         """Return the spectrum of (1 − γ)C_c + γ Σₖ pₖCₖ for each class c, γ = ``shrinkage``."""
         decomposed = self._apart if shrinkage == 0 else self._shrunk
         return [self._spectrum(c, *decomposed(c, shrinkage)) for c in range(len(self.shares))]
 
-    def _spectrum(self, c, lam, turn, columns):
+    def _spectrum(self, c: int, lam: np.ndarray, turn: np.ndarray, columns: Any) -> Spectrum:
         Y = self._products(c)[:, columns] @ turn
         return Spectrum(lam, Y, np.maximum(self._distances(c) - np.sum(Y**2, axis=1), 0))
 
-    def _apart(self, c, _):
-        """γ = 0, in the dual of the class alone: λ, and VΛ^{−½} that turns products into coordinates."""
+    def _apart(self, c: int, _: float) -> tuple[np.ndarray, np.ndarray, Any]:
+        """γ = 0, in the dual of the class alone: λ, and VΛ^{−½}, which maps products to coordinates."""
         own = np.flatnonzero(self.y == c)
         lam, V = _eigh(self._M[np.ix_(own, own)] / len(own), self._SKS[c, c])
         return lam, V / np.sqrt(len(own) * lam), own
 
     @cached_property
-    def _pooled(self):
-        """γ = 1, which serves all classes: λ, and the turn."""
+    def _pooled(self) -> tuple[np.ndarray, np.ndarray]:
+        """γ = 1, for all classes: λ, and VΛ^{−½}."""
         n = len(self.y)
         lam, V = _eigh(self._M / n, self._SKS.diagonal().max())
-        kept = lam > NEGLIGIBLE * self.least * self.shares.min() * self.variance
+        kept = lam > BELOW_NOISE * self.least * self.shares.min() * self.variance
         return lam[kept], V[:, kept] / np.sqrt(n * lam[kept])
 
     @cached_property
-    def _moments(self):
+    def _moments(self) -> list[np.ndarray]:
         """C_c of each class along the pooled axes."""
         lam, turn = self._pooled
         F = self._M @ turn
         return [F[self.y == c].T @ F[self.y == c] / np.sum(self.y == c) for c in range(len(self.shares))]
 
-    def _shrunk(self, c, shrinkage):
-        """0 < γ ≤ 1, along the pooled axes, which hold those of every class."""
+    def _shrunk(self, c: int, shrinkage: float) -> tuple[np.ndarray, np.ndarray, Any]:
+        """0 < γ ≤ 1, along the pooled axes, whose span contains those of every class."""
         lam, turn = self._pooled
         if shrinkage < 1:
             C = (1 - shrinkage) * self._moments[c] + shrinkage * np.diag(lam)
@@ -132,25 +134,32 @@ class HeldOut:
             turn = turn @ W
         return lam, turn, slice(None)
 
-    def misclassified(self, shrinkage, truth, q, noise_ratios, log_priors):
-        """Return the share of held-out rows that each rule gets wrong (Zhou eq. 21–23): (priors, ratios, candidates).
+    def misclassified(
+        self,
+        shrinkage: float,
+        truth: np.ndarray,
+        q: np.ndarray,
+        noise_ratios: Sequence[float],
+        log_priors: Sequence[np.ndarray],
+    ) -> np.ndarray:
+        """Return the error rate of each rule on the held-out rows (Zhou eq. 21–23): (priors, ratios, candidates).
 
-        ``q`` has a row for each candidate and a column for each class; ``truth`` numbers the classes of the rows.
+        ``q`` has a row for each candidate and a column for each class; ``truth`` are the classes of the held-out rows.
         """
         rho = self.variance * np.append(noise_ratios, FINER)
         spectra = self.spectra(shrinkage)
         E = np.array([energies(s.Y, s.r2, s.lam, q[:, c], rho) for c, s in enumerate(spectra)])
         return np.array([self._wrong(E, rho[:-1], truth, log_prior) for log_prior in log_priors])
 
-    def _wrong(self, E, rho, truth, log_prior):
+    def _wrong(self, E: np.ndarray, rho: np.ndarray, truth: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
         cost = E[:, :-1] - 2 * log_prior.reshape(-1, 1, 1, 1)
         for r in np.flatnonzero(rho == 0):
             cost[:, r] = untied(E[:, r], E[:, -1], log_prior, self.tie_width)
         return np.mean(cost.argmin(axis=0) != truth, axis=-1)
 
 
-def _eigh(A, centred):
-    """Eigenpairs above the rounding of A, which was centred by vectors of this squared length; largest first."""
+def _eigh(A: np.ndarray, centred: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenpairs in descending order, above the rounding errors of A and of the squared means ``centred``."""
     lam, V = np.linalg.eigh(A)
     kept = np.flatnonzero(lam > len(A) * EPS * max(lam[-1], centred))[::-1]
     return lam[kept], V[:, kept]

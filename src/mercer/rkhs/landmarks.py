@@ -1,4 +1,4 @@
-"""Landmarks: few points that stand for many, and how they are chosen."""
+"""Landmarks: a few points that represent all rows, and how they are chosen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from ..linalg.cholesky import rpcholesky
 from ..linalg.operators import Gram
 from .basis import Basis
 
-ROWS_EACH = 15  # rows among which each landmark is chosen: of more rows than that, a random part
-LARGE = 100_000  # rows: above it, a pass over all pairs takes longer than people wait
+ROWS_EACH = 15  # rows for each landmark among which they are chosen: a random subset if there are more
+LARGE = 100_000  # rows: above it, ``solver="auto"`` does not make a pass over all pairs
 
 
 @register("landmarks", file="landmarks.Landmarks")
@@ -27,7 +27,7 @@ class Landmarks:
     """Kernel PCA inside the span of ``n`` landmarks, in one pass over the rows: O(nm²) time, O(m²) memory.
 
     ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
-    ``n=None`` takes 10 for each component, at least 500.
+    ``n=None`` uses 10 for each component, at least 500.
 
     Examples
     --------
@@ -38,19 +38,19 @@ class Landmarks:
     >>> model = KernelPCA(2, solver=Landmarks(50), random_state=0).fit(X)
     >>> model.anchors_.shape
     (50, 3)
-    >>> model.solver_.outside_share < 0.05  # of the variance, outside the span of the landmarks
+    >>> model.solver_.outside_share < 0.05  # the share of the variance outside the span of the landmarks
     True
     """
 
     n: int | None = None
     choose: Any = "rpcholesky"
 
-    def basis(self, kernel: Kernel, X: Any, q: int | None, weights: Array | None, rng: Any) -> Basis:
-        """Return an orthonormal basis of the span of landmarks among the rows X."""
+    def basis(self, kernel: Kernel, X: Array, q: int | None, weights: Array | None, rng: np.random.Generator) -> Basis:
+        """Return an orthonormal basis of the span of landmarks chosen among the rows X."""
         return Basis.of(kernel, self(kernel, X, q, weights, rng))
 
-    def __call__(self, kernel: Kernel, X: Any, q: int | None, weights: Array | None, rng: Any) -> Any:
-        """Return the landmarks for rows X: an array of points, or row numbers where X are row numbers."""
+    def __call__(self, kernel: Kernel, X: Array, q: int | None, weights: Array | None, rng: np.random.Generator) -> Any:
+        """Return the landmarks for rows X: an array of points, or row numbers if X are row numbers."""
         if not isinstance(self.choose, str):
             return _given(self.choose, X)
         if self.choose not in CHOICES:
@@ -64,11 +64,11 @@ class Landmarks:
 
 
 def choose(solver: Any, n: int, q: int | None) -> Any:
-    """Return the solver that a name stands for; ``"auto"`` by this table.
+    """Return the solver of a name; ``"auto"`` is resolved by this table.
 
     ==============================  ============================================
     very few rows (n ≤ 100)         ``Exact``: LAPACK on the stored matrix
-    many components (q > n/5)       ``Exact``: no iteration saves anything
+    many components (q > n/5)       ``Exact``: iterations are not faster
     few rows (n ≤ 1200; n ≤ 3000    ``Lanczos`` on the stored matrix
     with q ≥ 30)
     up to 100 000 rows              ``Davidson``, no matrix stored
@@ -78,7 +78,7 @@ def choose(solver: Any, n: int, q: int | None) -> Any:
     Parameters
     ----------
     solver : str or solver
-        A name; a solver is returned as it is.
+        A name; a solver is returned unchanged.
     n : int
         Number of samples.
     q : int or None
@@ -99,7 +99,7 @@ def choose(solver: Any, n: int, q: int | None) -> Any:
 
 
 def choose_for(x: Array, solver: Any, n: int, q: int | None) -> Any:
-    """Return the solver of the same table that works on the library of the array ``x``."""
+    """Return the solver of the same table for arrays like ``x``."""
     return Landmarks() if _goes_to_landmarks(solver, n, q) else eigenpairs.choose_for(x, solver, n, q)
 
 
@@ -108,11 +108,11 @@ def _goes_to_landmarks(solver: Any, n: int, q: int | None) -> bool:
 
 
 def chooses_basis(solver: Any) -> bool:
-    """Return True if a solver, or the name of one, works in a basis (:class:`Landmarks`) instead of on an operator."""
+    """Return True if a solver, or the name of one, uses a basis (:class:`Landmarks`) and not an operator."""
     return hasattr(Landmarks if isinstance(solver, str) and solver == "landmarks" else solver, "basis")
 
 
-def _given(choice: Any, X: Any) -> Any:
+def _given(choice: Any, X: Array) -> Any:
     choice = choice if issparse(choice) else asarray_like(choice, X)
     if choice.ndim == 1 and namespace(choice).isdtype(choice.dtype, "integral"):
         return take(X, choice)
@@ -123,7 +123,7 @@ def _given(choice: Any, X: Any) -> Any:
     return cast(choice.copy() if issparse(choice) else namespace(choice).asarray(choice, copy=True), X.dtype)
 
 
-def _by_rpcholesky(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
+def _by_rpcholesky(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:
     part, some = sample_rows(X, ROWS_EACH * m, rng)
     numbered = namespace(part).isdtype(part.dtype, "integral")
     gram = Gram(kernel, part) if numbered else Gram(kernel, part).coarse()
@@ -131,24 +131,24 @@ def _by_rpcholesky(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: A
     return rows(part, np.sort(pivots))
 
 
-def sample_rows(X: Any, most: int, rng: Any) -> tuple[Any, np.ndarray]:
-    """Return a random subset of at most ``most`` rows, and their numbers in rising order."""
+def sample_rows(X: Array, most: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+    """Return a random subset of at most ``most`` rows, and their numbers in ascending order."""
     n = X.shape[0]
     some = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     return take(X, some), some
 
 
-def _by_chance(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
+def _uniform(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:
     if weights is None:
         return take(X, np.sort(rng.choice(X.shape[0], m, replace=False)))
     weights = take(weights, slice(None))
     xp = namespace(weights)
     keys = asarray_like(rng.exponential(size=X.shape[0]), weights) / xp.clip(weights, eps(weights) ** 2, None)
-    keys = xp.where(weights > 0, keys, xp.inf)  # the rows of smallest e/w, e ~ Exp(1): drawn in turn by their weights
+    keys = xp.where(weights > 0, keys, xp.inf)  # the smallest e/w with e ~ Exp(1) are a sample without replacement
     return take(X, np.sort(row_numbers(xp.argsort(keys)[:m])))
 
 
-def _by_kmeans(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) -> Any:
+def _by_kmeans(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:
     if is_foreign(X):
         raise ValueError(
             f"Landmarks(choose='kmeans') works on NumPy arrays, and the rows are of {library(X)}. Use "
@@ -161,4 +161,4 @@ def _by_kmeans(kernel: Kernel, X: Any, m: int, weights: Array | None, rng: Any) 
     return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
 
 
-CHOICES: dict[str, Callable] = {"rpcholesky": _by_rpcholesky, "uniform": _by_chance, "kmeans": _by_kmeans}
+CHOICES: dict[str, Callable] = {"rpcholesky": _by_rpcholesky, "uniform": _uniform, "kmeans": _by_kmeans}

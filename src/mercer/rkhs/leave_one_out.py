@@ -1,17 +1,20 @@
-"""What a principal subspace would say of each of its own rows, had it been found without that row.
+"""Leave-one-out statistics of a principal subspace.
 
-Leaving a row out takes a multiple of yyᵀ from the covariance, which is Λ in its own axes: the eigenvalues without the
-row are roots of a secular equation, and one decomposition serves all rows (Golub 1973; Bunch, Nielsen & Sorensen 1978).
+Leaving a row out subtracts a multiple of yyᵀ from the covariance, which is Λ in its own axes: the eigenvalues without
+the row are roots of a secular equation, so that one decomposition is enough for all rows (Golub 1973; Bunch, Nielsen &
+Sorensen 1978).
 """
 
 import numpy as np
 
 from .._core.tiles import map_rows
 
-BISECTIONS = 60  # of half the gap between two eigenvalues: a root this close to one has not moved
+BISECTIONS = 60  # of half the gap between two eigenvalues: to the last digit
 
 
-def leave_one_out(Y, r2, lam, q, *, center=True):
+def leave_one_out(
+    Y: np.ndarray, r2: np.ndarray, lam: np.ndarray, q: int, *, center: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Return T² and r² of each row to the q leading axes of all other rows: (n,), (n,).
 
     ``Y``, ``r2`` and ``lam`` are the rows' coordinates, their squared distances and the variances of a subspace with
@@ -25,7 +28,7 @@ def leave_one_out(Y, r2, lam, q, *, center=True):
     q = min(q, len(lam), n - (2 if center else 1))  # the rank of what is left
     below = np.append(lam, 0.0)[1 : q + 1]
 
-    def tile(Y, r2):
+    def tile(Y: np.ndarray, r2: np.ndarray) -> np.ndarray:
         squares = np.asarray(Y, float) ** 2
         mu, apart = _roots(squares, lam, below, c)
         along = away * _lengths(squares, apart, c)
@@ -38,11 +41,11 @@ def leave_one_out(Y, r2, lam, q, *, center=True):
     return both[:, 0], both[:, 1]
 
 
-def _roots(squares, lam, below, c):
+def _roots(squares: np.ndarray, lam: np.ndarray, below: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
     """μ_j in (λ_{j+1}, λ_j) with c Σᵢ yᵢ²/(λᵢ − μ_j) = 1, and all λᵢ − μ_j: (n, q), (n, q, p).
 
-    The sum grows with μ between two poles. A root is found by bisection, as its
-    distance to the nearer of them, because there all depends on that distance.
+    The sum increases with μ between two poles. Bisection finds the distance of a root to the nearer pole, which keeps
+    all digits.
     """
     n, q = len(squares), len(below)
     half = np.broadcast_to((lam[:q] - below) / 2, (n, q))
@@ -57,18 +60,18 @@ def _roots(squares, lam, below, c):
     return pole - sign * distance, _apart(lam, pole, sign * distance)
 
 
-def _apart(lam, pole, offset):
-    """λᵢ − μ for μ = pole − offset."""
+def _apart(lam: np.ndarray, pole: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Return λᵢ − μ for μ = pole − offset."""
     return (lam - np.broadcast_to(pole, offset.shape)[:, :, None]) + offset[:, :, None]
 
 
-def _sums(squares, apart):
+def _sums(squares: np.ndarray, apart: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nansum(squares[:, None, :] / apart, axis=2)
 
 
-def _lengths(squares, apart, c):
-    """|yᵀu_j| of the axes u_j ∝ (Λ − μ_j)⁻¹y: 1/(c‖(Λ − μ_j)⁻¹y‖), and 0 where an eigenvalue did not move."""
+def _lengths(squares: np.ndarray, apart: np.ndarray, c: float) -> np.ndarray:
+    """Return |yᵀu_j| of the axes u_j ∝ (Λ − μ_j)⁻¹y: 1/(c‖(Λ − μ_j)⁻¹y‖), and 0 if an eigenvalue did not change."""
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = 1 / (c * np.sqrt(np.nansum(squares[:, None, :] / apart**2, axis=2)))
     return np.where(np.isfinite(lengths), lengths, 0.0)

@@ -7,11 +7,11 @@ import scipy.linalg
 
 from .._core.registry import stored
 from .._core.tiles import budget_bytes
-from ..linalg.operators import Dense
-from ..linalg.ritz import EPS, projection, rayleigh_ritz
+from ..linalg.operators import Dense, Operator
+from ..linalg.ritz import EPS, Ritz, projection, rayleigh_ritz
 
-ROUNDING = 100 * EPS  # of the trace: variance that is no more than this is none
-NOTHING = np.finfo(float).tiny / EPS**2  # a Q that has faded away: the rows are constant
+NO_VARIANCE = 100 * EPS  # of the trace: a smaller variance is a rounding error
+VANISHED = np.finfo(float).tiny / EPS**2  # tr QᵀA²Q of constant rows
 
 
 @stored("rkhs.EM")
@@ -20,8 +20,8 @@ class EM:
     """Find Q of the loading matrix W = ΦJQ by Q ← AQ(ρI + M⁻¹QᵀA²Q)⁻¹ (Zhou eq. 11), then Rayleigh–Ritz on its span.
 
     M = ρI + QᵀAQ, and QᵀA²Q = (AQ)ᵀ(AQ): a step is one product with A. ``rho=None`` re-estimates ρ in every step, in a
-    space of ``dimensions`` (Tipping & Bishop 1999, eq. 28). It ends where ‖Av − λv‖ ≤ ``tol``·λ₁ for all q Ritz pairs:
-    the scale of Q takes about λ₁/ρ steps, its span far fewer, and the span is all that the finish needs.
+    space of ``dimensions`` (Tipping & Bishop 1999, eq. 28). It ends when ‖Av − λv‖ ≤ ``tol``·λ₁ for all q Ritz pairs:
+    the scale of Q needs about λ₁/ρ steps, its span far fewer, and only the span is used.
     """
 
     rho: float | None = None
@@ -32,18 +32,18 @@ class EM:
 
     portable = False
 
-    def __call__(self, A, q, rng):
-        """Ritz pairs of A. Q is kept as VT with an orthonormal V, so that no column can fade away."""
+    def __call__(self, A: Operator, q: int, rng: np.random.Generator) -> Ritz:
+        """Return Ritz pairs of A. Q is stored as VT with an orthonormal V, so that no column underflows."""
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * A.shape[0] ** 2 <= budget_bytes() else A
         V, T = np.linalg.qr(rng.standard_normal((A.shape[0], q)).astype(A.dtype))[0], np.eye(q)
         AV = A @ V
         trace = max(float(A.diag().sum(dtype=float)), 0.0)
         rho = trace / self.dimensions if self.rho is None else self.rho
         for passes in range(1, self.max_iter + 1):
-            step = Step.of(T.T @ projection(V, AV) @ T, T.T @ projection(AV, AV) @ T, rho)
+            step = LoadingStep.of(T.T @ projection(V, AV) @ T, T.T @ projection(AV, AV) @ T, rho)
             self.log_likelihoods.append(step.log_likelihood(trace, self._counted))
             ritz = rayleigh_ritz(V, AV, q, passes)
-            if ritz.residuals.max() <= self.tol or passes == self.max_iter or np.trace(step.S) < NOTHING:
+            if ritz.residuals.max() <= self.tol or passes == self.max_iter or np.trace(step.S) < VANISHED:
                 break
             V_new, R = np.linalg.qr(AV)
             T_new = R.astype(float) @ T @ step.turn
@@ -55,45 +55,45 @@ class EM:
         return ritz
 
     @property
-    def _counted(self):
-        """The dimensions whose noise the likelihood counts: at one ρ, all that it adds is a constant."""
+    def _counted(self) -> float:
+        """The dimensions whose noise the likelihood includes: at a fixed ρ they only add a constant."""
         return self.dimensions if self.rho is None else 0.0
 
-    def _at_best(self, lam, trace):
-        """The likelihood of the loadings V(I − ρΛ⁻¹)^½ on the span that was found (Zhou eq. 9)."""
+    def _at_best(self, lam: np.ndarray, trace: float) -> float:
+        """Return the likelihood of the loadings V(I − ρΛ⁻¹)^½ on the span that was found (Zhou eq. 9)."""
         rho = self.rho
         if rho is None:
             left = trace - lam.sum()
-            rho = left / max(self.dimensions - len(lam), 1.0) if left > ROUNDING * trace else 0.0
+            rho = left / max(self.dimensions - len(lam), 1.0) if left > NO_VARIANCE * trace else 0.0
         lam = lam[lam > rho]
-        return Step.of(np.diag(lam - rho), np.diag(lam * (lam - rho)), rho).log_likelihood(trace, self._counted)
+        return LoadingStep.of(np.diag(lam - rho), np.diag(lam * (lam - rho)), rho).log_likelihood(trace, self._counted)
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """What one step needs of Q: M = ρI + QᵀAQ, S = QᵀA²Q and ρ."""
+class LoadingStep:
+    """One step of EM: M = ρI + QᵀAQ, S = QᵀA²Q and ρ."""
 
     M: np.ndarray
     S: np.ndarray
     rho: float
 
     @classmethod
-    def of(cls, QtAQ, S, rho):
-        """Symmetric to the last digit."""
+    def of(cls, QtAQ: np.ndarray, S: np.ndarray, rho: float) -> "LoadingStep":
+        """Return the step, with exactly symmetric matrices."""
         return cls(rho * np.eye(len(S)) + (QtAQ + QtAQ.T) / 2, (S + S.T) / 2, rho)
 
     @property
-    def turn(self):
-        """(ρI + M⁻¹S)⁻¹ = (ρM + S)⁻¹M, which is defined where M is singular too."""
+    def turn(self) -> np.ndarray:
+        """(ρI + M⁻¹S)⁻¹ = (ρM + S)⁻¹M, which is also defined for a singular M."""
         return _pinvh(self.rho * self.M + self.S) @ self.M
 
-    def noise_variance(self, cross, trace, dimensions):
-        """ρ of the step: (tr A − tr Q̌ᵀA²QM⁻¹) / dimensions, ``cross`` = Q̌ᵀA²Q; 0 where that is all rounding."""
+    def noise_variance(self, cross: np.ndarray, trace: float, dimensions: float) -> float:
+        """Return ρ = (tr A − tr Q̌ᵀA²QM⁻¹) / dimensions, ``cross`` = Q̌ᵀA²Q; 0 if that is a rounding error."""
         left = trace - np.trace(cross @ _pinvh(self.M))
-        return left / dimensions if left > ROUNDING * trace else 0.0
+        return left / dimensions if left > NO_VARIANCE * trace else 0.0
 
-    def log_likelihood(self, trace, dimensions):
-        """−½[(tr A − tr M⁻¹S)/ρ + log|M| + (dimensions − q) log ρ], of a mean row; −mean r² where ρ = 0."""
+    def log_likelihood(self, trace: float, dimensions: float) -> float:
+        """Return the mean −½[(tr A − tr M⁻¹S)/ρ + log|M| + (dimensions − q) log ρ]; −mean r² if ρ = 0."""
         left = max(trace - np.trace(_pinvh(self.M) @ self.S), 0.0)
         if self.rho == 0:
             return -left
@@ -101,6 +101,6 @@ class Step:
         return float(-(left / self.rho + log_det) / 2)
 
 
-def _pinvh(M):
-    """The pseudoinverse of a symmetric matrix; of an empty one too, which SciPy 1.11 refuses."""
+def _pinvh(M: np.ndarray) -> np.ndarray:
+    """Return the pseudoinverse of a symmetric matrix, which may be empty."""
     return scipy.linalg.pinvh(M) if len(M) else M

@@ -1,11 +1,11 @@
-"""Mixtures of Gaussian densities in feature space (Zhou, section 3), and their parts in coordinates of the rows."""
+"""Mixtures of Gaussian densities in feature space (Zhou, section 3), and their components in coordinates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Array
 from .._core.tiles import map_rows, sum_rows
 from ..kernels.base import in_float64
 from ..linalg.eigenpairs import eigenpairs
@@ -18,8 +18,8 @@ from .expansion import Expansion
 from .gaussian import FeatureGaussian, energy
 from .subspace import Subspace, splitter
 
-NOTHING = 1e-20  # of all weights: rows of less add nothing that rounding would show
-FEW = 300  # coordinates: up to here LAPACK finds a few axes faster than Lanczos does
+NO_WEIGHT = 1e-20  # of all weights: rows of less weight do not change a digit
+LAPACK_SIDE = 300  # coordinates up to which LAPACK finds a few axes faster than Lanczos
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class FeatureMixture:
     weights: np.ndarray
     densities: tuple[FeatureGaussian, ...]
 
-    def logs(self, X: Any) -> np.ndarray:
+    def logs(self, X: Array) -> np.ndarray:
         """Return log mᵢ − ½L̂ᵢ(x) for each row and density, from one evaluation of the kernel: (n, k).
 
         The logarithms of the terms of Zhou's eq. 14, up to the constant (f/2)·log(2πρ) that they share.
@@ -66,15 +66,15 @@ def _axes(F: np.ndarray, w: np.ndarray, mean: np.ndarray, q: int | None) -> tupl
     rank = F.shape[1]
 
     def centred(f: np.ndarray, w: np.ndarray) -> np.ndarray:
-        own = w > NOTHING
+        own = w > NO_WEIGHT
         return np.sqrt(w[own])[:, None] * (f[own] - mean)
 
     def scatter(f: np.ndarray, w: np.ndarray) -> np.ndarray:
         M = centred(f, w)
         return M.T @ M
 
-    rounded = max(1.0, len(w) / rank) * (mean @ mean)  # the size of the sums over rows that were centred
-    if np.count_nonzero(w > NOTHING) >= rank:
+    rounded = max(1.0, len(w) / rank) * (mean @ mean)  # the size of the sums before centring
+    if np.count_nonzero(w > NO_WEIGHT) >= rank:
         return _leading(sum_rows(scatter, F, w, width=2 * rank), q, rounded)
     M = centred(F, w)
     lam, V = _leading(M @ M.T, q, rounded)
@@ -82,7 +82,7 @@ def _axes(F: np.ndarray, w: np.ndarray, mean: np.ndarray, q: int | None) -> tupl
 
 
 def component_energies(coordinates: Coordinates, components: "Sequence[Component]") -> np.ndarray:
-    """Return L̂ (Zhou eq. 16) of each row under each component, without a kernel: (n, k)."""
+    """Return L̂ (Zhou eq. 16) of each row under each component, from coordinates: (n, k)."""
 
     def tile(f: np.ndarray, outside: np.ndarray) -> np.ndarray:
         return np.column_stack([c.energy(f, outside) for c in components])
@@ -91,7 +91,7 @@ def component_energies(coordinates: Coordinates, components: "Sequence[Component
 
 
 def density(at: Coordinates, c: "Component") -> FeatureGaussian:
-    """Return the component as a density that takes new rows."""
+    """Return the component as a density that can be evaluated at new rows."""
     Y = (at.F - c.mean) @ c.W
     flips = signs(Y, c.w[:, None], None if at.R is not None else at.Z)
     W, Y = c.W * flips, Y * flips
@@ -111,8 +111,8 @@ def density(at: Coordinates, c: "Component") -> FeatureGaussian:
 
 
 def _leading(A: np.ndarray, q: int | None, rounded: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the q largest eigenpairs of a small matrix, by the faster of two ways to the last digit."""
-    few = q is None or len(A) <= FEW or 5 * q > len(A)
+    """Return the q largest eigenpairs of a small matrix, by the faster of two accurate solvers."""
+    few = q is None or len(A) <= LAPACK_SIDE or 5 * q > len(A)
     pairs = eigenpairs(Dense(A), q, Exact() if few else Lanczos(), floor=lambda: rounded)
     return pairs.values, pairs.vectors
 

@@ -22,7 +22,7 @@ from .expansion import Expansion
 from .landmarks import Landmarks, choose, choose_for
 from .primal import Primal, anchors, on_anchors, primal
 
-EXACT = 1e-9  # of the variance: where more than this lies outside a basis, it does not span the feature space
+EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span the feature space
 
 
 @stored("rkhs.Subspace")
@@ -30,7 +30,7 @@ EXACT = 1e-9  # of the variance: where more than this lies outside a basis, it d
 class Subspace:
     """φ̄ + span U: orthonormal axes U and a mean φ̄ on the same points, with the variances λ along the axes.
 
-    ``offset`` = ⟨U, φ̄⟩, ``mean_sqnorm`` = ‖φ̄‖², ``total_variance`` = tr C. Centring lives in these two numbers alone.
+    ``offset`` = ⟨U, φ̄⟩, ``mean_sqnorm`` = ‖φ̄‖², ``total_variance`` = tr C. Centring is done by the first two.
 
     Examples
     --------
@@ -45,12 +45,12 @@ class Subspace:
 
     axes: Expansion
     mean: Expansion
-    variances: Any
+    variances: Array
     total_variance: float
-    offset: Any
+    offset: Array
     mean_sqnorm: float
     report: Report
-    moments: Moments | None = None  # of the landmarks that it came from: more rows can be added to them
+    moments: Moments | None = None  # in the basis of landmarks: ``partial_fit`` adds more rows to them
 
     @property
     def kernel(self) -> Kernel:
@@ -62,11 +62,11 @@ class Subspace:
         """The anchors."""
         return self.axes.Z
 
-    def project(self, X: Any) -> Array:
+    def project(self, X: Array) -> Array:
         """Return the coordinates Y = Uᵀ(φ(x) − φ̄): (n, q)."""
         return self.axes(X) - self.offset
 
-    def split(self, X: Any) -> tuple[Array, Array]:
+    def split(self, X: Array) -> tuple[Array, Array]:
         """Return coordinates and squared distance to the subspace, from one evaluation of the kernel: (n, q), (n,).
 
         r² = k(x, x) − 2⟨φ(x), φ̄⟩ + ‖φ̄‖² − Σ y², in float64: it is a difference of near-equal numbers.
@@ -82,9 +82,9 @@ class Subspace:
         return both[:, :-1], both[:, -1]
 
     def training_coordinates(self, weights: Array | None, tol: float) -> Array | None:
-        """Return Y of the rows that the axes were found on, λB/w, where the eigenpairs are good to ``tol``; else None.
+        """Return Y of the training rows, λB/w, if the eigenpairs are accurate to ``tol``; else None.
 
-        From B = √w V Λ^{−½} and AV = VΛ: no kernel is evaluated.
+        It follows from B = √w V Λ^{−½} and AV = VΛ, without an evaluation of the kernel.
         """
         if self.moments is not None:
             return None
@@ -110,7 +110,7 @@ class Subspace:
         )
 
     def holding(self, share: float) -> int:
-        """Return the number of axes that hold a share of the variance; all of them where they hold less."""
+        """Return the number of axes that hold a share of the variance, or of all axes if they hold less."""
         q = self.variances.shape[0]
         if share >= 1 or self.total_variance <= 0:
             return q
@@ -129,8 +129,7 @@ class Subspace:
 def splitter(subspaces: Sequence[Subspace]) -> tuple[Callable[[Array], list[tuple[Array, Array]]], int]:
     """Return the function x ↦ [(Y, r² − k(x, x)), …] of subspaces on the same anchors, and its width for tiles.
 
-    One product with all axes and means serves all of them. k(x, x) is the same for all, and rows of a precomputed
-    matrix do not carry it.
+    All axes and means share one product. Rows of a precomputed matrix do not contain k(x, x), which is left out.
     """
     B = double(hstack(*(part.B for s in subspaces for part in (s.axes, s.mean))))
     k_B, width = subspaces[0].kernel.product(in_float64(subspaces[0].Z), B)
@@ -150,7 +149,7 @@ def splitter(subspaces: Sequence[Subspace]) -> tuple[Callable[[Array], list[tupl
 
 def principal_subspace(
     kernel: Kernel,
-    X: Any,
+    X: Array,
     q: int | None = None,
     *,
     gram: Any = None,
@@ -166,8 +165,8 @@ def principal_subspace(
     The covariance shares its eigenvalues with A = JᵀKJ, and its axes are U = ΦB, B = JVΛ^{−½}. With ``groups`` each
     row is centred by the mean of its own group (mean weights: a column of ``mean`` each), and φ̄ is the first one's.
 
-    There are two ways: by products with the operator A, or by the moments of coordinates in a basis. The second one is
-    taken for landmarks, and by ``solver="auto"`` where the kernel has fewer explicit features than there are rows.
+    There are two methods: products with the operator A, or moments of coordinates in a basis. The second one is used
+    for landmarks, and by ``solver="auto"`` if the kernel has fewer explicit features than there are rows.
     """
     if is_lazy(X):
         return _lazy_subspace(kernel, X, q, weights, center, solver, rng)
@@ -178,30 +177,21 @@ def principal_subspace(
     solver = choose_for(X, solver, X.shape[0], q)
     if hasattr(solver, "basis"):
         return _by_basis(kernel, X, q, weights, center, solver, rng)
-    return _by_operator(kernel, X, q, gram, weights, groups, mean, center, solver, rng)
+    w = full((X.shape[0],), 1 / X.shape[0], X) if weights is None else double(asarray_like(weights, X))
+    S = None if not center else w if mean is None else double(asarray_like(mean, X))
+    A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
+    return _by_operator(kernel, X, q, A, solver, rng)
 
 
 def _by_operator(
-    kernel: Kernel,
-    X: Any,
-    q: int | None,
-    gram: Any,
-    weights: Array | None,
-    groups: Any,
-    mean: Array | None,
-    center: bool,
-    solver: Any,
-    rng: np.random.Generator | None,
+    kernel: Kernel, X: Array, q: int | None, A: Covariance, solver: Any, rng: np.random.Generator | None
 ) -> Subspace:
     """Return the subspace from eigenpairs of A = JᵀKJ."""
-    n = X.shape[0]
-    w = full((n,), 1 / n, X) if weights is None else double(asarray_like(weights, X))
-    S = None if not center else w if mean is None else double(asarray_like(mean, X))
-    A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
+    w = A.w
 
     def rounding() -> float:
-        """The size of what is centred, ‖φ̄‖², in the units of λ: its rounding is what A inherits."""
-        return largest(A.mean_sqnorms) * (n * largest(w) if center else 0.0)
+        """Return ‖φ̄‖² in units of λ: its rounding errors are those of A."""
+        return largest(A.mean_sqnorms) * (X.shape[0] * largest(w) if A.centred else 0.0)
 
     pairs = eigenpairs(A, q, solver, rng, floor=rounding, definite=kernel.definite)
     xp = namespace(w)
@@ -212,7 +202,7 @@ def _by_operator(
         axes=Expansion(kernel, X, B),
         mean=Expansion(kernel, X, xp.astype(A.S[:, :1], A.dtype)),
         variances=pairs.values,
-        total_variance=float(xp.sum(A.diag())) if pairs.values.shape[0] else 0.0,  # else it is all rounding
+        total_variance=float(xp.sum(A.diag())) if pairs.values.shape[0] else 0.0,  # else it is a rounding error
         offset=offset,
         mean_sqnorm=float(A.mean_sqnorms[0]),
         report=pairs.info,
@@ -220,7 +210,13 @@ def _by_operator(
 
 
 def _by_basis(
-    kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, solver: Any, rng: Any
+    kernel: Kernel,
+    X: Array,
+    q: int | None,
+    weights: Array | None,
+    center: bool,
+    solver: Any,
+    rng: np.random.Generator | None,
 ) -> Subspace:
     """Return the subspace inside the span of the basis that the solver chooses."""
     with single_blas:
@@ -229,19 +225,25 @@ def _by_basis(
 
 
 def _lazy_subspace(
-    kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, solver: Any, rng: Any
+    kernel: Kernel,
+    X: Array,
+    q: int | None,
+    weights: Array | None,
+    center: bool,
+    solver: Any,
+    rng: np.random.Generator | None,
 ) -> Subspace:
-    """Return the subspace of a Dask array: by landmarks, of which nothing but sums comes from the cluster, or exactly.
+    """Return the subspace of a Dask array: by landmarks, for which the cluster returns only sums, or exactly.
 
-    An exact model keeps all rows, which therefore have to fit the memory budget; products by the kernel matrix are
-    still made where the blocks are.
+    An exact model stores all rows, which therefore have to fit the memory budget; products with the kernel matrix are
+    computed on the cluster.
     """
     solver = Landmarks() if isinstance(solver, str) and solver == "auto" else choose(solver, X.shape[0], q)
     if hasattr(solver, "basis"):
         return _by_basis(kernel, X, q, weights, center, solver, rng)
     if X.nbytes > budget_bytes():
         raise MemoryError(
-            f"An exact model keeps its {X.shape[0]} rows, {X.nbytes / 1e9:.1f} GB, and scikit-learn's working_memory "
+            f"An exact model stores its {X.shape[0]} rows, {X.nbytes / 1e9:.1f} GB, and scikit-learn's working_memory "
             f"allows {budget_bytes() / 1e9:.1f} GB. Use solver='landmarks', or sklearn.set_config(working_memory=…)."
         )
     gram = Gram(kernel, take(X, slice(None)), home=X)
@@ -250,10 +252,10 @@ def _lazy_subspace(
 
 
 def _by_features(
-    kernel: Kernel, X: Any, q: int | None, weights: Array | None, center: bool, setting: Primal
+    kernel: Kernel, X: Array, q: int | None, weights: Array | None, center: bool, setting: Primal
 ) -> Subspace | None:
-    """Return the leading axes of C itself, which is smaller than A; None where the basis lost too much to rounding."""
-    rng = np.random.default_rng(0)  # the result is exact, whatever is drawn: one seed for all
+    """Return the leading axes of C itself, which is smaller than A; None if the basis is not accurate enough."""
+    rng = np.random.default_rng(0)  # the result does not depend on the seed
     with single_blas:
         basis, spanning = Basis.spanning(kernel, X, setting.features, rng)
         moments = basis.moments(X, None if weights is None else weights * X.shape[0])
@@ -266,8 +268,8 @@ def _by_features(
     return replace(subspace, axes=axes, mean=mean)
 
 
-def _with_signs(subspace: Subspace, X: Any, weights: Array | None) -> Subspace:
-    """Return the same subspace with its signs decided by all rows, as in the dual."""
+def _with_signs(subspace: Subspace, X: Array, weights: Array | None) -> Subspace:
+    """Return the subspace with signs that are determined by all rows, as in the dual."""
     w = None if weights is None else weights[:, None]
     columns = slices(len(subspace.axes), max(1, int(budget_entries() // X.shape[0])))
     parts = [signs(double(subspace[j].project(X)), w, X) for j in columns]
@@ -287,7 +289,7 @@ def subspace_of_moments(moments: Moments, q: int | None = None, center: bool = T
     f, xp = f_mean.shape[0], namespace(f_mean)
     C = moments.second / moments.count - f_mean[:, None] * f_mean
     mean_sqnorm = float(f_mean @ f_mean)
-    rows = max(1.0, moments.count / f) if f else 1.0  # the sums that were rounded were over rows
+    rows = max(1.0, moments.count / f) if f else 1.0  # the rounding errors are those of sums over rows
     pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: rows * mean_sqnorm)
     W = pairs.vectors * signs((basis(basis.given) - f_mean) @ pairs.vectors, points=basis.given)
     total = moments.diagonal / moments.count - mean_sqnorm

@@ -39,8 +39,11 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
 
 
 def fit(X: np.ndarray, neighbours: int, bandwidth: float = BANDWIDTH) -> ProbabilisticKernelPCA:
-    settings = {"noise_variance": "paper", "kernel": RBF.from_sigma(bandwidth), "preimage": Smoother(neighbours)}
-    return ProbabilisticKernelPCA(COMPONENTS, **settings, random_state=SEED).fit(X)
+    kernel, preimage = RBF.from_sigma(bandwidth), Smoother(neighbours)
+    model = ProbabilisticKernelPCA(
+        COMPONENTS, noise_variance="paper", kernel=kernel, preimage=preimage, random_state=SEED
+    )
+    return model.fit(X)
 
 
 def measure(name: str, X: np.ndarray, model: ProbabilisticKernelPCA) -> Row:

@@ -51,7 +51,7 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
             errors = output.cached(f"{degree}-{q}", (task.settings, q), partial(task.errors, q))
             rows += [
                 {"degree": degree, "components": q, "C": C, RULES[0]: float(one), RULES[1]: float(rest)}
-                | {"slides": PAPER[q][degree - 1]}
+                | Row(slides=PAPER[q][degree - 1])
                 for C, (one, rest) in zip(costs, errors, strict=True)
             ]
             one, rest = errors[costs.index(COST)]

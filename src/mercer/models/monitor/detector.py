@@ -1,54 +1,32 @@
 """A detector of abnormal rows by the two charts of process monitoring."""
 
 from copy import copy
-from functools import wraps
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._core.dask import is_lazy, rowwise, take
+from ..._core.dask import is_lazy
 from ..._core.registry import register
 from ..._core.sklearn import HasMethods, Interval, Options, StrOptions
-from ...kernels import Precomputed
 from .. import validation
 from ..pipelines import parts
-from . import charts, checks, rules, tails
-from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
+from . import charts, checks, tails
+from .calibration import t2_and_spe
 from .contributions import contributions
-from .default import MOST_ROWS, InnerScaler, fit_default
 from .discoveries import benjamini_hochberg, conformal
-from .lags import ages, as_runs, by_lag, lagged
-from .training import training_rows
-from .trimming import MARGIN, MOST_LEFT_OUT, excess, isolation, nearest
+from .fitting import Fitting
+from .lags import as_runs, by_lag, lagged, of_rows
 
-HELD_OUT_ROWS = 10_000  # that limits are set by
 LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 
 
-def of_rows(method):
-    """Let a method of rows take Dask arrays, block by block, where no row needs its predecessors."""
-    lazily = rowwise(method)
-
-    @wraps(method)
-    def answer(self, X, *args, **kwargs):
-        if not is_lazy(X):
-            return method(self, X, *args, **kwargs)
-        if args or kwargs or self.lags:
-            raise ValueError(
-                f"{method.__name__} of a Dask array sees each row alone, and lags, groups and run rules need the rows "
-                "before it. Give the rows as a NumPy array."
-            )
-        return lazily(self, X)
-
-    return answer
-
-
 @register("monitor", file="monitor.KernelPCAMonitor")
-class KernelPCAMonitor(OutlierMixin, BaseEstimator):
+class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
     """Detect abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
 
     T² = Σ y²/λ grows where a row is far from the mean along the axes; SPE = r² grows where it leaves the subspace. Both
@@ -129,14 +107,14 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        alpha=0.01,
-        limits="holdout",
-        in_time="auto",
-        lags=0,
-        contamination=0.0,
-        random_state=None,
+        alpha: float = 0.01,
+        limits: str = "holdout",
+        in_time: bool | str = "auto",
+        lags: int = 0,
+        contamination: float | str = 0.0,
+        random_state: Any = None,
     ):
         self.estimator = estimator
         self.alpha = alpha
@@ -146,7 +124,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         self.contamination = contamination
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: Any, y: None = None, *, groups: Any = None) -> "KernelPCAMonitor":
         """Fit the model and set the limits.
 
         Parameters
@@ -173,130 +151,8 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
                 self._fit(X, as_runs(groups, len(X)), rng)
         return self
 
-    def _fit_lazy(self, X, rng, groups):
-        """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""
-        n = X.shape[0]
-        if self.lags or groups is not None:
-            raise ValueError("lags and groups need rows in memory, and a Dask array was given. Use a NumPy array.")
-        if self.estimator is None:
-            rows = take(X, np.sort(rng.choice(n, min(n, MOST_ROWS), replace=False)))
-            self._fit(rows, as_runs(None, len(rows)), rng)
-            return
-        if isinstance(self.estimator, Pipeline) or self.limits == "loo" or self.contamination != 0:
-            raise ValueError(
-                "A monitor of a Dask array takes a model alone, not a pipeline, its limits from held-out rows, and "
-                "leaves no rows out. Scale the Dask array first, and leave limits and contamination at their defaults."
-            )
-        held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
-        rows = take(X, slice(n - held, n))
-        self._decide(rows, as_runs(None, held))
-        self.rules_, self.training_, self.contamination_, self.mean_ = None, None, 0.0, rows.mean(axis=0)
-        self.estimator_ = clone(self.estimator).fit(X[: n - held])
-        self._calibrate(np.column_stack(t2_and_spe(self.estimator_, rows)))
-
-    def _fit(self, X, runs, rng):
-        checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
-        self._decide(X, runs)
-        rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
-        checks.check_enough(rows, self.lags)
-        rows = rows if self.in_time_ else shuffled(rows, rng)
-        for_axes, for_limits = self._kept(rows, rng)
-        self.mean_ = rows[for_axes].mean(axis=0)
-        self.estimator_, again = self._recipe(rows[for_axes], rng)
-        _, model = parts(self.estimator_)
-        if not hasattr(model, "subspace_"):
-            raise ValueError(f"The estimator must end with a model of mercer, and {type(model).__name__} is none.")
-        if isinstance(model.subspace_.kernel, Precomputed):
-            raise ValueError("A monitor needs rows, and this estimator has a precomputed kernel.")
-        checks.warn_of_few_rows(model, len(rows))
-        values = self._values(rows, for_axes, for_limits, again)
-        self._calibrate(values[~np.isnan(values[:, 0])])
-        self.training_ = self._record(rows, values, for_limits)
-        if self.in_time_ and self.limits == "holdout":
-            checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T), self.n_effective_)
-
-    def _decide(self, X, runs):
-        """Decide whether rows are in time."""
-        self.serial_share_ = rules.serial_share(X, runs)
-        correlated = self.serial_share_ > rules.MAJORITY or self.lags > 0
-        self.in_time_ = bool(correlated if self.in_time == "auto" else self.in_time)
-        if self.lags and not self.in_time_:
-            raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
-
-    def _kept(self, rows, rng):
-        """The rows that axes and limits are found on: all but the most isolated, two masks."""
-        scaled = InnerScaler().fit_transform(np.asarray(rows, float))
-        share = excess(scaled, rng)
-        self.contamination_ = share if self.contamination == "auto" else float(self.contamination)
-        if self.contamination == 0:
-            checks.warn_of_abnormal(share)
-        if self.contamination_ == 0:
-            return np.ones(len(rows), bool), np.ones(len(rows), bool)
-        isolated = isolation(scaled, self.contamination_, rng)
-        for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
-        return for_axes, nearest(isolated, self.contamination_)
-
-    def _recipe(self, X, rng):
-        """The fitted estimator, and a function that fits it again on other rows."""
-        if self.estimator is None:
-            self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
-            fitted = fit_default(X, rng, chosen)
-            gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
-            return fitted, lambda rows: fit_default(rows, rng, chosen, gamma=gamma, q=q)
-        self.rules_ = None
-        fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
-        return fit(X), fit
-
-    def _values(self, rows, for_axes, for_limits, again):
-        """T² and SPE of the rows as of rows not seen: NaN for those that were not held out."""
-        values = np.full((len(rows), 2), np.nan)
-        seen, unseen = np.flatnonzero(for_axes), np.flatnonzero(for_limits & ~for_axes)
-        found = np.column_stack(self._seen_values(rows[seen], again))
-        values[seen[: len(found)]] = found
-        if len(unseen):
-            values[unseen] = np.column_stack(t2_and_spe(self.estimator_, rows[unseen]))
-        return values
-
-    def _record(self, rows, values, for_limits):
-        """Remember the training rows where a model cannot judge them, or where some were left out."""
-        narrow = self.rules_ is rules.TABLE and self.limits in {"holdout", "loo"}
-        if not narrow and self.contamination_ == 0:
-            return None
-        verdict = np.where(for_limits, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
-        return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
-
-    def _seen_values(self, X, again):
-        """T² and SPE of the rows that the axes were found on."""
-        if self.limits == "holdout":
-            q = len(parts(self.estimator_)[1].subspace_.variances)
-            return held_out(again, X, q, TENTHS if self.in_time_ else FOLDS)
-        if self.limits == "loo":
-            return left_out(self.estimator_, X)
-        return t2_and_spe(self.estimator_, X)
-
-    def _calibrate(self, calibration):
-        """Set tail probabilities and limits by the values of T² and SPE in the columns of ``calibration``."""
-        self.calibration_ = calibration
-        self.tails_ = self._tails(calibration)
-        surprise = self.tails_.surprise(*calibration.T)
-        self.n_effective_ = rules.effective(surprise) if self.in_time_ else float(len(calibration))
-        self.limits_ = self.tails_.limits(self.alpha)
-        self.offset_ = float(np.log(self.alpha))
-
-    def _tails(self, calibration):
-        subspace = parts(self.estimator_)[1].subspace_
-        if self.limits == "f-chi2":
-            return tails.classical(calibration, self.alpha, len(subspace.variances), subspace.total_variance)
-        return tails.calibrated(calibration, self._charts, subspace.total_variance)
-
     @property
-    def _charts(self):
-        """The charts that count."""
-        chosen = getattr(self, "rules_", None)
-        return rules.BOTH if chosen is None or self.limits == "f-chi2" else chosen.charts
-
-    @property
-    def choices_(self):
+    def choices_(self) -> str:
         """Description of what was chosen for these rows, and why."""
         check_is_fitted(self)
         kind = "rows in time" if self.in_time_ else "exchangeable rows"
@@ -307,12 +163,12 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         return f"{kind} ({why}): " + ("the given estimator" if self.rules_ is None else str(self.rules_))
 
     @property
-    def solver_(self):
+    def solver_(self) -> Any:
         """How the eigenproblem of the model was solved, and how well."""
         check_is_fitted(self)
         return parts(self.estimator_)[1].solver_
 
-    def statistics(self, X, groups=None):
+    def statistics(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return T² and SPE of each row, from one evaluation of the kernel: two arrays of shape (n_samples,).
 
         By the default estimator for exchangeable rows, training rows have the values that they had when held out.
@@ -327,17 +183,17 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         return values if training is None else training.known_values(rows, values)
 
     @of_rows
-    def t2(self, X, groups=None):
+    def t2(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return T² = Σ y²/λ of each row: how far it is from the mean along the axes."""
         return self.statistics(X, groups)[0]
 
     @of_rows
-    def spe(self, X, groups=None):
+    def spe(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return SPE = r² of each row: its squared distance to the subspace."""
         return self.statistics(X, groups)[1]
 
     @of_rows
-    def score_samples(self, X, groups=None):
+    def score_samples(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return the log tail probability of each row, the lower the more abnormal; below log α is an alarm.
 
         It is read from the ranks of the calibration rows, and beyond the largest of them from a fitted law. With
@@ -352,12 +208,12 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         return scores if self.training_ is None else self.training_.known_scores(rows, scores, self.offset_)
 
     @of_rows
-    def decision_function(self, X, groups=None):
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return ``score_samples(X) − offset_``: negative for alarms."""
         return self.score_samples(X, groups) - self.offset_
 
     @of_rows
-    def predict(self, X, groups=None, run=None):
+    def predict(self, X: Any, groups: Any = None, run: int | tuple[int, int] | None = None) -> np.ndarray:
         """Return −1 for alarms, 1 for all other rows.
 
         Parameters
@@ -379,7 +235,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         rule = checks.as_rule(run)
         return np.where(charts.alarms(beyond, rule, _starts(as_runs(groups, len(beyond)))), -1, 1)
 
-    def p_values(self, X, groups=None):
+    def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return a p-value of each row: valid in finite samples where new rows are exchangeable with held-out ones.
 
         The smallest possible value is 1/(n + 1) for n calibration rows. For rows in time n is ``n_effective_``, the
@@ -391,7 +247,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         n = getattr(self, "n_effective_", float(len(self.calibration_)))
         return conformal(self.calibration_[:, kept], values[:, kept], n)
 
-    def discoveries(self, X, rate=0.1, groups=None):
+    def discoveries(self, X: Any, rate: float = 0.1, groups: Any = None) -> np.ndarray:
         """Return the abnormal rows of a batch, with an expected share of at most ``rate`` false ones among them.
 
         The Benjamini–Hochberg procedure on :meth:`p_values`: a mask of shape (n_samples,).
@@ -400,7 +256,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
             raise ValueError(f"rate must be a number between 0 and 1, and {rate!r} was given.")
         return benjamini_hochberg(self.p_values(X, groups), float(rate))
 
-    def contributions(self, X, of=None, groups=None, *, by_lags=False):
+    def contributions(self, X: Any, of: str | None = None, groups: Any = None, *, by_lags: bool = False) -> np.ndarray:
         """Return how much each input variable contributes to a statistic of each row.
 
         The gradient is integrated from a normal row to the row, so that contributions sum to the difference of the
@@ -437,7 +293,9 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         """The mean of the training rows; of the given rows where a file of an earlier version has none."""
         return getattr(self, "mean_", rows.mean(axis=0))
 
-    def chart(self, X, *, smoothing=0.2, run=1, groups=None):
+    def chart(
+        self, X: Any, *, smoothing: float = 0.2, run: int | tuple[int, int] = 1, groups: Any = None
+    ) -> charts.Chart:
         """Return the charts of rows in time: smoothed T² and SPE, limits for them, and alarms.
 
         Parameters
@@ -471,7 +329,7 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         before, subspace = charts.smoothed(self.calibration_, smoothing), parts(self.estimator_)[1].subspace_
         return tails.calibrated(before, self._charts, subspace.total_variance).limits(self.alpha)
 
-    def plot(self, X, of="spe", ax=None):
+    def plot(self, X: Any, of: str = "spe", ax: Any = None) -> Any:
         """Draw T² (``of="t2"``) or SPE of rows in their order, with its limit: :func:`mercer.plots.chart`."""
         from ...plots import chart
 
@@ -506,11 +364,6 @@ class KernelPCAMonitor(OutlierMixin, BaseEstimator):
         except ValueError as error:
             where = validation.missing_where(X) if "NaN" in str(error) else ""
             raise ValueError(f"{error}{where}") from None
-
-
-def shuffled(rows, rng):
-    """Return exchangeable rows in a random order that does not depend on the one they came in."""
-    return rows[np.lexsort(rows.T[::-1])][rng.permutation(len(rows))]
 
 
 def _starts(runs):

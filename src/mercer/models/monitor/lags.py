@@ -1,6 +1,10 @@
 """Rows seen with their predecessors: dynamic charts of one run or several."""
 
+from functools import wraps
+
 import numpy as np
+
+from ..._core.dask import is_lazy, rowwise
 
 
 def as_runs(groups, n):
@@ -42,3 +46,21 @@ def lagged(X, lags, runs):
 def by_lag(values, lags):
     """Return the columns of lagged rows as an array of shape (n, lags + 1, d)."""
     return values.reshape(len(values), lags + 1, -1)
+
+
+def of_rows(method):
+    """Let a method of rows take Dask arrays, block by block, where no row needs its predecessors."""
+    lazily = rowwise(method)
+
+    @wraps(method)
+    def answer(self, X, *args, **kwargs):
+        if not is_lazy(X):
+            return method(self, X, *args, **kwargs)
+        if args or kwargs or self.lags:
+            raise ValueError(
+                f"{method.__name__} of a Dask array sees each row alone, and lags, groups and run rules need the rows "
+                "before it. Give the rows as a NumPy array."
+            )
+        return lazily(self, X)
+
+    return answer

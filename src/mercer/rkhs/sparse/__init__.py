@@ -1,1 +1,1 @@
-"""Sparse kernel PCA (Tipping 2001): the likelihood of a weighted covariance, and the weights that maximise it."""
+"""Sparse kernel PCA (Tipping 2001): the likelihood of a weighted covariance, and weights that maximise it."""

@@ -1,4 +1,4 @@
-"""Weights of few rows by maximum likelihood: the ways to find Tipping's sparse covariance."""
+"""Maximum-likelihood weights of Tipping's sparse covariance: Newton steps, EM and the fast updates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,53 +8,55 @@ import numpy as np
 import scipy.linalg
 
 from ..._core.blas import single_blas
-from .likelihood import EPS, SparseCovariance
+from .likelihood import EPS, Likelihood, SparseCovariance
 
-ROUNDING = 4 * EPS  # times (ρ_max/ρ)²: of R/S, since R is a difference of numbers so much larger
-SMALLEST_NOISE = 1e-7  # of ρ_max: rounding is 9 % here
-SMALLEST_SEARCHED = 1e-5  # of ρ_max: rounding is 9e-6 here
-TOGETHER, SHARE = 5, 6  # rows are added five at a time, or a sixth of those there are
+RATIO_ERROR = 4 * EPS  # times (ρ_max/ρ)²: the rounding error of R/S, as R is a difference of larger numbers
+SMALLEST_NOISE = 1e-7  # of ρ_max: the rounding error is 9 % here
+SMALLEST_SEARCHED = 1e-5  # of ρ_max: the rounding error is 9e-6 here
+TOGETHER, SHARE = 5, 6  # rows are added five at a time, or a sixth of those that are active
 CORRELATED = 0.25  # squared cosine from which two rows are not added together
-STEPS = 3  # Newton's, between additions
-SHORTENINGS, SHORTER = 4, 0.25  # of a step that does not raise the likelihood
-RISE = 1e-4  # of what the slope promises: less is no rise
-FLAT = 1e-10  # of the largest curvature: less is not told from none
-GONE = 1e-9  # of a weight: a step that leaves no more takes it all
-NEGLIGIBLE = 1e-12  # w·k(x, x) / ρ of a falling weight that the slow updates let go
-NEAR_NOISE, SAME_NOISE = 0.02, 1e-6  # in log ρ: near enough to the smallest one; two that are one
-MARGIN = 0.1  # of the interval in log ρ: a guess is no nearer to its ends
+NEWTON_STEPS = 3  # between additions
+SHORTENINGS, SHORTER = 4, 0.25  # of a step that does not increase the likelihood
+RISE = 1e-4  # of the increase that the slope predicts: the least that a step must reach
+NO_CURVATURE = 1e-10  # of the largest curvature: smaller ones are rounding errors
+GONE = 1e-9  # of a weight: if a step leaves less, the weight becomes 0
+VANISHING = 1e-12  # w·k(x, x) / ρ of a decreasing weight that EM and the fast updates set to 0
+NEAR_NOISE, SAME_NOISE = 0.02, 1e-6  # in log ρ: a good approximation of the smallest ρ; no difference
+EDGE = 0.1  # of the interval in log ρ: the least distance of a guess from its ends
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Weights, the likelihood on the way to them, and the certificate."""
+    """Weights, the likelihood after each iteration, and the optimality conditions."""
 
     covariance: SparseCovariance
     values: list[float]
     converged: bool
 
     @property
-    def w(self):
+    def w(self) -> np.ndarray:
         return self.covariance.w
 
     @property
-    def n_iter(self):
+    def n_iter(self) -> int:
         return len(self.values) - 1
 
     @property
-    def kkt(self):
+    def kkt(self) -> float:
         return self.covariance.kkt
 
 
-def _attainable(data, rho, tol):
-    """The tolerance, or the rounding of R/S where that is larger."""
-    return max(tol, ROUNDING * (data.largest_noise / rho) ** 2)
+def _attainable(data: Likelihood, rho: float, tol: float) -> float:
+    """Return the tolerance, or the rounding error of R/S if that is larger."""
+    return max(tol, RATIO_ERROR * (data.largest_noise / rho) ** 2)
 
 
-def newton(data, rho, max_iter, tol, start=None, most=np.inf):
-    """Add the rows of largest gain, take Newton steps on the weights, let rows go whose best weight is 0; and again.
+def newton(
+    data: Likelihood, rho: float, max_iter: int, tol: float, start: SparseCovariance | None = None, most: float = np.inf
+) -> Fit:
+    """Repeat: add the rows of largest gain, take Newton steps on the weights, remove rows whose best weight is 0.
 
-    ``start`` is a covariance to begin from, ``most`` the number of rows at which the additions stop.
+    ``start`` is the initial covariance, ``most`` the largest number of rows.
     """
     C = data.at(rho, np.zeros(len(data.K)) if start is None else start.weights)
     values, tol = [C.value], _attainable(data, rho, tol)
@@ -63,18 +65,18 @@ def newton(data, rho, max_iter, tol, start=None, most=np.inf):
         if C.slack <= tol and (full or C.kkt <= tol):
             return Fit(_thinned(C, tol), values, converged=True)
         before, C = C, C if full else _enlarged(C, tol, most)
-        for _ in range(STEPS):
+        for _ in range(NEWTON_STEPS):
             C = _pruned(_newton_step(C))
             if C.slack <= tol:
                 break
         values.append(C.value)
         if C.value - before.value <= EPS * abs(C.value) and 2 * C.slack > before.slack:
-            return Fit(_thinned(C, tol), values, converged=True)  # rounding allows no more
+            return Fit(_thinned(C, tol), values, converged=True)  # rounding errors prevent more
     return Fit(C, values, converged=False)
 
 
-def _enlarged(C, tol, most):
-    """With the candidates of largest gain, no two of them alike, at their best weights; with the first if all cost."""
+def _enlarged(C: SparseCovariance, tol: float, most: float) -> SparseCovariance:
+    """Add the candidates of largest gain, no two of them similar, with their best weights; or only the first."""
     S, R = C.statistics
     gains = np.where((1 + tol) * S < R, C.gains(), 0)
     added: list[int] = []
@@ -93,10 +95,10 @@ def _enlarged(C, tol, most):
     return larger
 
 
-def _newton_step(C):
-    """Newton's step in w, no further than to where the first weight ends; shorter where that is too far; or (14).
+def _newton_step(C: SparseCovariance) -> SparseCovariance:
+    """Take Newton's step in w, until the first weight becomes 0; shorten it if it is too long; else use eq. (14).
 
-    Steps in log w crawl along the ridge between rows that are nearly alike; steps in w go straight to its end.
+    Steps in log w would be slow for similar rows, one of whose weights has to become 0.
     """
     slopes = (C.wR - C.wS) / 2
     u = _ascent(-C.curvature(), slopes)
@@ -110,18 +112,18 @@ def _newton_step(C):
     return C.moved(C.fast())
 
 
-def _ascent(B, g):
-    """B⁻¹g, with the absolute values of its eigenvalues where B is not positive definite."""
+def _ascent(B: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Return B⁻¹g, with the absolute values of the eigenvalues if B is not positive definite."""
     try:
         return scipy.linalg.cho_solve(scipy.linalg.cho_factor(B, check_finite=False), g, check_finite=False)
     except np.linalg.LinAlgError:
         values, V = np.linalg.eigh(B)
         size = np.abs(values)
-        return V @ ((V.T @ g) / np.maximum(size, FLAT * size.max()))
+        return V @ ((V.T @ g) / np.maximum(size, NO_CURVATURE * size.max()))
 
 
-def _pruned(C):
-    """Without the weights that would better be 0 while the others stay; one at a time where all at once costs."""
+def _pruned(C: SparseCovariance) -> SparseCovariance:
+    """Remove the weights whose best value, others fixed, is 0; one at a time if that lowers the likelihood."""
     while (surplus := C.wS * (1 - C.wS) - C.wR).max(initial=-1.0) >= 0:
         fewer = C.moved(np.where(surplus >= 0, 0, C.w))
         if fewer.value < C.value:
@@ -130,10 +132,10 @@ def _pruned(C):
     return C
 
 
-def _thinned(C, tol):
-    """The same C on fewer rows where their φφᵀ are linearly dependent, as those of kernels of low rank are.
+def _thinned(C: SparseCovariance, tol: float) -> SparseCovariance:
+    """Return the same C on fewer rows if their φφᵀ are linearly dependent, as for kernels of low rank.
 
-    Σ δφφᵀ = 0 where (k²)δ = 0: along such a δ nothing changes until a weight ends.
+    Σ δφφᵀ = 0 if (k²)δ = 0: along such a δ C does not change, until a weight becomes 0.
     """
     thin = C
     while len(thin.active) > 1:
@@ -144,19 +146,21 @@ def _thinned(C, tol):
         u = V[:, 0] / k / thin.w
         factors = 1 - u / u[np.argmax(np.abs(u))]
         thin = _newton_step(thin.moved(np.where(factors > GONE, factors, 0) * thin.w))
-    rounding = len(C.w) * EPS * C.data.trace / C.rho  # the largest term of the likelihood
+    rounding = len(C.w) * EPS * C.data.trace / C.rho  # of the largest term of the likelihood
     return thin if thin.slack <= tol and thin.value >= C.value - rounding else C
 
 
-def repeated(update: Callable, data, rho, max_iter, tol):
-    """Repeat an update of all weights, from the shares of the data on."""
+def repeated(
+    update: Callable[[SparseCovariance], np.ndarray], data: Likelihood, rho: float, max_iter: int, tol: float
+) -> Fit:
+    """Repeat an update of all weights, starting from the shares of the data."""
     C = data.at(rho, data.shares)
     values, tol = [C.value], _attainable(data, rho, tol)
     for _ in range(max_iter):
         if C.slack <= tol and C.kkt <= tol:
             return Fit(C, values, converged=True)
         w = update(C)
-        C = C.moved(np.where((w * data.K.diagonal()[C.active] < NEGLIGIBLE * rho) & (C.wR < C.wS), 0, w))
+        C = C.moved(np.where((w * data.K.diagonal()[C.active] < VANISHING * rho) & (C.wR < C.wS), 0, w))
         values.append(C.value)
     return Fit(C, values, converged=False)
 
@@ -168,8 +172,8 @@ ALGORITHMS: dict[str, Callable] = {
 }
 
 
-def check_noise(rho, largest):
-    """Refuse a noise variance that leaves no anchor, or none that rounding does not blur."""
+def check_noise(rho: float, largest: float) -> None:
+    """Raise ValueError if the noise variance leaves no anchor, or is too small for double precision."""
     if rho >= largest:
         raise ValueError(
             f"noise_variance={rho:g} leaves no anchor: on these data it must be less than {largest:.6g}. "
@@ -178,21 +182,21 @@ def check_noise(rho, largest):
     if rho < SMALLEST_NOISE * largest:
         raise ValueError(
             f"noise_variance={rho:g} is too small for double precision: on these data it must be at least "
-            f"{SMALLEST_NOISE * largest:.6g}. KernelPCA(center=False) is the limit of none."
+            f"{SMALLEST_NOISE * largest:.6g}. KernelPCA(center=False) is the limit of no noise."
         )
 
 
-def fit_weights(data, rho, solver, max_iter, tol):
+def fit_weights(data: Likelihood, rho: float, solver: str, max_iter: int, tol: float) -> Fit:
     """Return the weights that maximise the likelihood at the noise variance ρ."""
     with single_blas:
         return ALGORITHMS[solver](data, rho, max_iter, tol)
 
 
-def fit_number(data, count, max_iter, tol):
-    """Return the weights at the smallest noise variance found that leaves ``count`` rows; fewer if none does.
+def fit_number(data: Likelihood, count: int, max_iter: int, tol: float) -> Fit:
+    """Return the weights at the smallest noise variance found that leaves ``count`` rows, or fewer if none does.
 
-    The number is a step function of log ρ, which is searched from above, each time from the weights of the nearest
-    larger ρ. Where a step leaps over the number, the rows that are missed least are taken out again.
+    The number of rows is a step function of log ρ, which is searched from above, each time from the weights of the
+    nearest larger ρ. If a step skips the number, the rows of least gain are removed.
     """
     lowest = np.log(SMALLEST_SEARCHED * data.largest_noise)
     high, low = np.log(data.largest_noise), lowest
@@ -211,14 +215,14 @@ def fit_number(data, count, max_iter, tol):
         return fewer if len(fewer.w) == count else _reduced(more, count, max_iter, tol)
 
 
-def _between(high, low, fewer, more, count):
-    """Where the number would be if its logarithm were a line in log ρ, well inside the interval."""
-    few, asked, many = np.log1p([len(fewer.w), count + 0.5, len(more.w)])  # the step is behind the number
-    return high + np.clip((asked - few) / (many - few), MARGIN, 1 - MARGIN) * (low - high)
+def _between(high: float, low: float, fewer: Fit, more: Fit, count: int) -> float:
+    """Return a guess of log ρ by linear interpolation of the log of the number, away from the ends."""
+    few, asked, many = np.log1p([len(fewer.w), count + 0.5, len(more.w)])  # the step is after the number
+    return high + np.clip((asked - few) / (many - few), EDGE, 1 - EDGE) * (low - high)
 
 
-def _reduced(fit, count, max_iter, tol):
-    """Take out the row whose loss costs least, L(w) − L(0) = ½[log(1 − wS) + wR/(1 − wS)], until ``count`` are left."""
+def _reduced(fit: Fit, count: int, max_iter: int, tol: float) -> Fit:
+    """Remove the row of least gain, L(w) − L(0) = ½[log(1 − wS) + wR/(1 − wS)], until ``count`` are left."""
     while len(fit.w) > count:
         C = fit.covariance
         losses = np.log1p(-C.wS) + C.wR / (1 - C.wS)

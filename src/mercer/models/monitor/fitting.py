@@ -1,0 +1,157 @@
+"""How a monitor is fitted: what kind of rows they are, which of them count, the model, and its calibration."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from ..._core.dask import take
+from ...kernels import Precomputed
+from ..pipelines import parts
+from . import checks, rules, tails
+from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
+from .default import MOST_ROWS, InnerScaler, fit_default
+from .lags import ages, as_runs, lagged
+from .training import training_rows
+from .trimming import MARGIN, MOST_LEFT_OUT, excess, isolation, nearest
+
+HELD_OUT_ROWS = 10_000  # that limits are set by
+
+
+class Fitting:
+    """The steps of ``fit``, on validated rows."""
+
+    estimator: Any
+    alpha: float
+    limits: str
+    in_time: bool | str
+    lags: int
+    contamination: Any
+
+    def _fit_lazy(self, X, rng, groups):
+        """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""
+        n = X.shape[0]
+        if self.lags or groups is not None:
+            raise ValueError("lags and groups need rows in memory, and a Dask array was given. Use a NumPy array.")
+        if self.estimator is None:
+            rows = take(X, np.sort(rng.choice(n, min(n, MOST_ROWS), replace=False)))
+            self._fit(rows, as_runs(None, len(rows)), rng)
+            return
+        if isinstance(self.estimator, Pipeline) or self.limits == "loo" or self.contamination != 0:
+            raise ValueError(
+                "A monitor of a Dask array takes a model alone, not a pipeline, its limits from held-out rows, and "
+                "leaves no rows out. Scale the Dask array first, and leave limits and contamination at their defaults."
+            )
+        held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
+        rows = take(X, slice(n - held, n))
+        self._decide(rows, as_runs(None, held))
+        self.rules_, self.training_, self.contamination_, self.mean_ = None, None, 0.0, rows.mean(axis=0)
+        self.estimator_ = clone(self.estimator).fit(X[: n - held])
+        self._calibrate(np.column_stack(t2_and_spe(self.estimator_, rows)))
+
+    def _fit(self, X, runs, rng):
+        checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
+        self._decide(X, runs)
+        rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
+        checks.check_enough(rows, self.lags)
+        rows = rows if self.in_time_ else shuffled(rows, rng)
+        for_axes, for_limits = self._kept(rows, rng)
+        self.mean_ = rows[for_axes].mean(axis=0)
+        self.estimator_, again = self._recipe(rows[for_axes], rng)
+        _, model = parts(self.estimator_)
+        if not hasattr(model, "subspace_"):
+            raise ValueError(f"The estimator must end with a model of mercer, and {type(model).__name__} is none.")
+        if isinstance(model.subspace_.kernel, Precomputed):
+            raise ValueError("A monitor needs rows, and this estimator has a precomputed kernel.")
+        checks.warn_of_few_rows(model, len(rows))
+        values = self._values(rows, for_axes, for_limits, again)
+        self._calibrate(values[~np.isnan(values[:, 0])])
+        self.training_ = self._record(rows, values, for_limits)
+        if self.in_time_ and self.limits == "holdout":
+            checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T), self.n_effective_)
+
+    def _decide(self, X, runs):
+        """Decide whether rows are in time."""
+        self.serial_share_ = rules.serial_share(X, runs)
+        correlated = self.serial_share_ > rules.MAJORITY or self.lags > 0
+        self.in_time_ = bool(correlated if self.in_time == "auto" else self.in_time)
+        if self.lags and not self.in_time_:
+            raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
+
+    def _kept(self, rows, rng):
+        """The rows that axes and limits are found on: all but the most isolated, two masks."""
+        scaled = InnerScaler().fit_transform(np.asarray(rows, float))
+        share = excess(scaled, rng)
+        self.contamination_ = share if self.contamination == "auto" else float(self.contamination)
+        if self.contamination == 0:
+            checks.warn_of_abnormal(share)
+        if self.contamination_ == 0:
+            return np.ones(len(rows), bool), np.ones(len(rows), bool)
+        isolated = isolation(scaled, self.contamination_, rng)
+        for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
+        return for_axes, nearest(isolated, self.contamination_)
+
+    def _recipe(self, X, rng):
+        """The fitted estimator, and a function that fits it again on other rows."""
+        if self.estimator is None:
+            self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
+            fitted = fit_default(X, rng, chosen)
+            gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
+            return fitted, lambda rows: fit_default(rows, rng, chosen, gamma=gamma, q=q)
+        self.rules_ = None
+        fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
+        return fit(X), fit
+
+    def _values(self, rows, for_axes, for_limits, again):
+        """T² and SPE of the rows as of rows not seen: NaN for those that were not held out."""
+        values = np.full((len(rows), 2), np.nan)
+        seen, unseen = np.flatnonzero(for_axes), np.flatnonzero(for_limits & ~for_axes)
+        found = np.column_stack(self._seen_values(rows[seen], again))
+        values[seen[: len(found)]] = found
+        if len(unseen):
+            values[unseen] = np.column_stack(t2_and_spe(self.estimator_, rows[unseen]))
+        return values
+
+    def _record(self, rows, values, for_limits):
+        """Remember the training rows where a model cannot judge them, or where some were left out."""
+        narrow = self.rules_ is rules.TABLE and self.limits in {"holdout", "loo"}
+        if not narrow and self.contamination_ == 0:
+            return None
+        verdict = np.where(for_limits, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
+        return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
+
+    def _seen_values(self, X, again):
+        """T² and SPE of the rows that the axes were found on."""
+        if self.limits == "holdout":
+            q = len(parts(self.estimator_)[1].subspace_.variances)
+            return held_out(again, X, q, TENTHS if self.in_time_ else FOLDS)
+        if self.limits == "loo":
+            return left_out(self.estimator_, X)
+        return t2_and_spe(self.estimator_, X)
+
+    def _calibrate(self, calibration):
+        """Set tail probabilities and limits by the values of T² and SPE in the columns of ``calibration``."""
+        self.calibration_ = calibration
+        self.tails_ = self._tails(calibration)
+        surprise = self.tails_.surprise(*calibration.T)
+        self.n_effective_ = rules.effective(surprise) if self.in_time_ else float(len(calibration))
+        self.limits_ = self.tails_.limits(self.alpha)
+        self.offset_ = float(np.log(self.alpha))
+
+    def _tails(self, calibration):
+        subspace = parts(self.estimator_)[1].subspace_
+        if self.limits == "f-chi2":
+            return tails.classical(calibration, self.alpha, len(subspace.variances), subspace.total_variance)
+        return tails.calibrated(calibration, self._charts, subspace.total_variance)
+
+    @property
+    def _charts(self):
+        """The charts that count."""
+        chosen = getattr(self, "rules_", None)
+        return rules.BOTH if chosen is None or self.limits == "f-chi2" else chosen.charts
+
+
+def shuffled(rows, rng):
+    """Return exchangeable rows in a random order that does not depend on the one they came in."""
+    return rows[np.lexsort(rows.T[::-1])][rng.permutation(len(rows))]
