@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import partial, reduce, wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from . import arrays
 from .arrays import Array
+
+Method = TypeVar("Method", bound=Callable)
 
 ARITY = 8  # sums that one task adds
 PAIR_BLOCKS = 24  # blocks of rows in a product with the whole kernel matrix, at most: 300 tasks
@@ -123,7 +125,7 @@ def symmetric_blocks(f: Callable, X: Any, V: Array, name: str) -> np.ndarray:
     return np.concatenate(dask.compute(*(total(products) for products in sums)))
 
 
-def rowwise(method: Callable) -> Callable:
+def rowwise(method: Method) -> Method:
     """Decorate a method of rows: for a Dask array it returns a Dask array, computed block by block."""
 
     @wraps(method)
@@ -135,7 +137,7 @@ def rowwise(method: Callable) -> Callable:
         estimator.__dict__.pop("feature_names_in_", None)  # blocks are arrays, whose columns have no names
         return map_blocks(getattr(estimator, method.__name__), X, f"{type(self).__name__}-{method.__name__}")
 
-    return of_rows
+    return cast(Method, of_rows)
 
 
 def _check_names(estimator: Any, X: Any) -> None:

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
@@ -20,16 +20,24 @@ from sklearn.utils.validation import _num_samples as num_samples
 from .registry import Registry
 from .tiles import watched
 
+Method = TypeVar("Method", bound=Callable)
+
 try:  # scikit-learn ≥ 1.9
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # older releases have no callbacks: fits are silent
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Does nothing."""
 
-    def with_callbacks(method: Callable) -> Callable:  # type: ignore[no-redef]
+    def _with_callbacks(method: Callable) -> Callable:  # type: ignore[no-redef]
         """Return the method unchanged."""
         return method
+
+
+def with_callbacks(method: Method) -> Method:
+    """Decorate a ``fit`` so that callbacks follow it; its signature stays known to type checkers."""
+    return _with_callbacks(method)
 
 
 CALLBACK_ATTRIBUTES = ("_callback", "_skl_")  # prefixes of the attributes that scikit-learn ≥ 1.9 sets during a fit

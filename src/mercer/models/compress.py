@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -29,6 +29,7 @@ class Compressible(Protocol):
         """Return a copy of the model with these subspaces in place of its own."""
 
 
+Model = TypeVar("Model")
 NEEDED = ("_rho", "_subspaces", "_with_subspaces")  # the members of the protocol
 
 
@@ -62,8 +63,8 @@ class Compression:
 
 
 def compress(
-    model: Any, n_anchors: int | None = None, *, tol: float | None = None, free: bool = False, max_iter: int = 200
-) -> Any:
+    model: Model, n_anchors: int | None = None, *, tol: float | None = None, free: bool = False, max_iter: int = 200
+) -> Model:
     """Return a copy of a fitted model on few anchors, without its training data.
 
     The mean and the axes of all parts of the model are expanded on one set of anchors. These are selected greedily
@@ -135,7 +136,7 @@ def _chosen(targets: Any, n_anchors: int | None, tol: float | None, free: bool, 
     Z = targets.Z[rows]
     if free and tol is None:
         Z = reduce.move(f, weights, f.Z[rows], max_iter)
-    elif free:
+    elif free and tol is not None:
         Z = reduce.fewest(f, weights, rows, max_iter, tol=tol, least=least, dtype=dtype)
     return reduce.basis_on(targets.kernel, Z.astype(targets.Z.dtype), dtype)
 

@@ -17,7 +17,7 @@ from .._core.arrays import rows as rows_of
 from .._core.registry import PREIMAGES
 from ..kernels import Kernel, Linear, Precomputed, Radial
 from ..kernels.base import in_float64
-from ..rkhs import Expansion
+from ..rkhs import Expansion, Subspace
 
 IN_SPAN = 1e-6  # of the size of the coefficients: a target that is a combination of the axes and the mean
 
@@ -51,12 +51,15 @@ class PreimageResult:
         return self.measure()
 
 
+Nearest = Callable[..., PreimageResult]  # (target: Expansion, near: rows or None) ↦ points
+
+
 def squared_error(X: Array, target: Expansion) -> Array:
     """Return ‖φ(x_j) − f_j‖²."""
     return namespace(X).clip(distances(target, X) + target.sqnorms(), 0, None)
 
 
-def found(X: Array, target: Expansion, n_iter: Array = None, fallback: Any = None) -> PreimageResult:
+def found(X: Array, target: Expansion, n_iter: Array | None = None, fallback: Any = None) -> PreimageResult:
     """Return the result of a method, which did not iterate unless it says so."""
     n_iter = asarray_like(np.zeros(X.shape[0], int), X) if n_iter is None else n_iter
     fallback = np.full(X.shape[0], "", dtype=object) if fallback is None else fallback
@@ -69,18 +72,18 @@ class Anchors:
     Targets are combinations of the axes and the mean, whose values at the anchors are computed once.
     """
 
-    def __init__(self, subspace, rows=None):
+    def __init__(self, subspace: Subspace, rows: Array | None = None) -> None:
         self.kernel, self.Z = subspace.kernel, subspace.Z
         self.rows = _rows(subspace, rows)
         self.basis = double(hstack(subspace.axes.B, subspace.mean.B))
         self.at_anchors = Expansion(self.kernel, in_float64(self.Z), self.basis)(in_float64(self.Z))
 
     @cached_property
-    def inverse(self):
+    def inverse(self) -> Array:
         """From coefficients to coordinates: the pseudo-inverse of the basis."""
         return namespace(self.basis).linalg.pinv(self.basis)
 
-    def values(self, target):
+    def values(self, target: Expansion) -> Array:
         """f_j(zᵢ): (p, m)."""
         B = double(target.B)
         M = self.inverse @ B
@@ -88,13 +91,13 @@ class Anchors:
             return M.T @ self.at_anchors.T
         return double(target(self.Z)).T
 
-    def nearest(self, target):
+    def nearest(self, target: Expansion) -> Array:
         """For each vector the number of the anchor whose image is nearest: argmin k(z, z) − 2f(z)."""
         values = self.values(target)
         return namespace(values).argmin(double(self.kernel.diag(self.Z)) - 2 * values, axis=1)
 
 
-def _rows(subspace, rows):
+def _rows(subspace: Subspace, rows: Array | None) -> Array:
     """Return the anchors as points to return to."""
     numbered = namespace(subspace.Z).isdtype(subspace.Z.dtype, "integral")
     if rows is not None:
@@ -110,7 +113,7 @@ def _rows(subspace, rows):
     return subspace.Z
 
 
-def check_radial(method, kernel):
+def check_radial(method: Any, kernel: Kernel) -> None:
     """Refuse a kernel that is no function of the distance, and name the method that serves it."""
     if not isinstance(kernel, Radial):
         raise ValueError(
@@ -119,7 +122,7 @@ def check_radial(method, kernel):
         )
 
 
-def start(anchors, target, near):
+def start(anchors: Anchors, target: Expansion, near: Array | None) -> Array:
     """Where to begin: at the anchor whose image is nearest, or at ``near`` where that is nearer still."""
     X = cast(rows_of(anchors.rows, anchors.nearest(target)), target.B.dtype)
     if near is None:
@@ -129,12 +132,12 @@ def start(anchors, target, near):
     return namespace(X).where(better[:, None], near, X)
 
 
-def distances(target, X):
+def distances(target: Expansion, X: Array) -> Array:
     """k(x, x) − 2f(x): the squared distance to each vector, but for its own square."""
     return double(target.kernel.diag(X)) - 2 * target.at(X)
 
 
-def as_preimage(preimage, kernel: Kernel) -> Any:
+def as_preimage(preimage: Any, kernel: Kernel) -> Any:
     """Return the method that a name stands for; ``"auto"`` by this table.
 
     ============================  =================================================
@@ -180,7 +183,7 @@ def as_preimage(preimage, kernel: Kernel) -> Any:
     return Gradient() if kernel.differentiable and not isinstance(kernel, Precomputed) else Smoother()
 
 
-def bind_preimage(preimage: Any, subspace: Any) -> Any:
+def bind_preimage(preimage: Any, subspace: Subspace) -> Nearest:
     """Return the function from vectors to points of a method, or of the name of one, for a subspace.
 
     For arrays of other libraries than NumPy, ``"auto"`` takes the smoother where it would take the gradient.

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Array
 from .._core.registry import stored
 from .._core.tiles import map_rows
 from ..kernels import Radial, sqdist
-from .base import PreimageResult, as_preimage
+from ..rkhs import Expansion, Subspace
+from .base import Nearest, PreimageResult, as_preimage
 
 SAMPLE = 1000  # anchors whose nearest neighbours tell the usual distance: their median is known to a few per cent
 
@@ -48,10 +50,10 @@ class Compensated:
     excess: Any = "nearest"
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         return getattr(self.method, "exact", False)
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points, with the projection of noisy rows as its ``project``."""
         if not isinstance(subspace.kernel, Radial):
             raise ValueError(
@@ -63,14 +65,14 @@ class Compensated:
 
 @dataclass(frozen=True)
 class _Bound:
-    nearest: Callable[..., PreimageResult]
-    project: Callable[[np.ndarray], np.ndarray]
+    nearest: Nearest
+    project: Callable[[Array], Array]
 
-    def __call__(self, target, near=None):
+    def __call__(self, target: Expansion, near: Array | None = None) -> PreimageResult:
         return self.nearest(target, near)
 
 
-def projection(subspace, excess="nearest"):
+def projection(subspace: Subspace, excess: float | str = "nearest") -> Callable[[Array], Array]:
     """Return the function from noisy rows to Y = κ(max(t − c, 0)) B − offset."""
     if isinstance(excess, str) and excess != "nearest":
         raise ValueError(f"excess={excess!r} is unknown. Give 'nearest', or the number to take off squared distances.")
@@ -78,7 +80,7 @@ def projection(subspace, excess="nearest"):
     Z = kernel.scaled(subspace.Z)
     usual = _usual(Z) if isinstance(excess, str) else None
 
-    def project(x):
+    def project(x: Array) -> Array:
         t = sqdist(kernel.scaled(x), Z)
         t -= excess if usual is None else np.maximum(t.min(axis=1, keepdims=True) - usual, 0)
         return kernel.profile(np.maximum(t, 0, out=t)) @ subspace.axes.B - subspace.offset
@@ -86,11 +88,11 @@ def projection(subspace, excess="nearest"):
     return lambda X: map_rows(project, X, width=2 * len(Z))
 
 
-def _usual(Z):
+def _usual(Z: Array) -> float:
     """The median squared distance from an anchor to the nearest other one; infinite where there is no other."""
     index = np.unique(np.linspace(0, len(Z) - 1, min(SAMPLE, len(Z))).astype(int))
 
-    def to_nearest(i):
+    def to_nearest(i: np.ndarray) -> np.ndarray:
         t = sqdist(Z[i], Z)
         t[np.arange(len(i)), i] = np.inf
         return t.min(axis=1)

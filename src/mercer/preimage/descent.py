@@ -1,5 +1,7 @@
 """L-BFGS for many small problems at once: every step is one evaluation of all objectives that are still moving."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 MEMORY = 8  # pairs of steps and changes of gradient that stand for the curvature
@@ -10,7 +12,16 @@ GAIN = 1e-4  # of the tolerance: an iteration that gained less, in units of the 
 POSITIVE = 1e-10  # cosine of step and change of gradient: below, a pair tells of no positive curvature
 
 
-def descend(objective, X, length, *, max_iter, tol, lower=-np.inf, upper=np.inf):
+def descend(
+    objective: Callable,
+    X: np.ndarray,
+    length: float,
+    *,
+    max_iter: int,
+    tol: float,
+    lower: float | np.ndarray = -np.inf,
+    upper: float | np.ndarray = np.inf,
+) -> tuple[np.ndarray, np.ndarray]:
     """Lower every row's own objective, within a box; return the points and how many iterations each took.
 
     ``objective(rows, X)`` gives the values (p,) and gradients (p, d) of those rows at X; ``length`` is the scale of the
@@ -41,13 +52,13 @@ def descend(objective, X, length, *, max_iter, tol, lower=-np.inf, upper=np.inf)
 class _Memory:
     """The last steps and changes of gradient of every row, for the two loops of L-BFGS."""
 
-    def __init__(self, shape):
+    def __init__(self, shape: tuple[int, int]) -> None:
         self.S, self.C = np.zeros((MEMORY, *shape)), np.zeros((MEMORY, *shape))
         self.inverse = np.zeros((MEMORY, shape[0]))  # 1 / sᵀc, and 0 where a pair does not count
         self.scale = np.zeros(shape[0])  # sᵀc / cᵀc of the last pair; 0 where none is known
         self.at = 0
 
-    def add(self, rows, S, C):
+    def add(self, rows: np.ndarray, S: np.ndarray, C: np.ndarray) -> None:
         """Remember a step where it tells of positive curvature."""
         sc, cc = np.sum(S * C, axis=1), np.sum(C**2, axis=1)
         sound = sc > POSITIVE * np.sqrt(np.sum(S**2, axis=1) * cc)
@@ -57,11 +68,11 @@ class _Memory:
         self.scale[rows[sound]] = (sc / np.where(sound, cc, 1))[sound]
         self.at = (self.at + 1) % MEMORY
 
-    def forget(self, rows):
+    def forget(self, rows: np.ndarray) -> None:
         """Begin anew."""
         self.inverse[:, rows], self.scale[rows] = 0, 0
 
-    def direction(self, rows, g, first):
+    def direction(self, rows: np.ndarray, g: np.ndarray, first: float) -> np.ndarray:
         """−Hg by the two loops, and the bare gradient, of length ``first``, where nothing is known."""
         D, order = g.copy(), [(self.at + i) % MEMORY for i in range(MEMORY)]
         weights = {}
@@ -76,7 +87,16 @@ class _Memory:
         return -D
 
 
-def _search(objective, rows, X, f, g, D, lower, upper):
+def _search(
+    objective: Callable,
+    rows: np.ndarray,
+    X: np.ndarray,
+    f: np.ndarray,
+    g: np.ndarray,
+    D: np.ndarray,
+    lower: float | np.ndarray,
+    upper: float | np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Step along D until both Wolfe conditions hold: too far, half-way back; not far enough, twice as far.
 
     Bisection between the longest step that was too short and the shortest that was too long (Lewis & Overton 2013)

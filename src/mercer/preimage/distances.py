@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.arrays import Array
 from .._core.registry import register
-from .base import Anchors, check_radial, found
+from ..rkhs import Expansion, Subspace
+from .base import Anchors, Nearest, PreimageResult, check_radial, found
 
 FAR = 1e4  # times the largest squared distance of an anchor from their mean: nothing is told to lie beyond
 FLAT = 1e-9  # of the largest: directions of the neighbours below this hold nothing (repeated rows)
@@ -32,7 +34,7 @@ class Distances:
     neighbours: int = 10
     exact = True
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points."""
         check_radial(self, subspace.kernel)
         kernel, anchors = subspace.kernel, Anchors(subspace)
@@ -40,7 +42,7 @@ class Distances:
         far = FAR * np.sum((Z - Z.mean(axis=0)) ** 2, axis=1).max(keepdims=True)
         least = max(float(kernel.profile(far)[0]), np.finfo(float).tiny)
 
-        def nearest(target, near=None):
+        def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
             values = anchors.values(target)
             k = min(self.neighbours, values.shape[1])
             index = np.argpartition(values, -k, axis=1)[:, -k:]
@@ -52,7 +54,7 @@ class Distances:
         return nearest
 
 
-def from_distances(N, t):
+def from_distances(N: np.ndarray, t: np.ndarray) -> np.ndarray:
     """x with ‖x − nᵢ‖² ≈ tᵢ for each set of neighbours N (p, k, d): least squares among their own directions.
 
     With nᵢ about their mean n̄, 2(x − n̄)ᵀnᵢ = ‖nᵢ‖² − tᵢ + const; the constant is orthogonal to the centred nᵢ.

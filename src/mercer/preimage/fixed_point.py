@@ -8,8 +8,8 @@ import numpy as np
 
 from .._core.arrays import Array, asarray_like, cast, namespace, row_numbers, rows, with_rows
 from .._core.registry import register
-from ..rkhs import Expansion
-from .base import Anchors, PreimageResult, check_radial, distances, found, start
+from ..rkhs import Expansion, Subspace
+from .base import Anchors, Nearest, PreimageResult, check_radial, distances, found, start
 from .smoother import smooth
 
 CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
@@ -41,7 +41,7 @@ class FixedPoint:
     exact = True
     portable = True
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points."""
         check_radial(self, subspace.kernel)
         anchors = Anchors(subspace)

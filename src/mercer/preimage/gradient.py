@@ -1,13 +1,16 @@
 """Pre-images by descent, for every differentiable kernel."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Array
 from .._core.registry import register
-from ..kernels import Radial
-from .base import Anchors, found, start
+from ..kernels import Kernel, Radial
+from ..rkhs import Expansion, Subspace
+from .base import Anchors, Nearest, PreimageResult, found, start
 from .descent import descend
 
 
@@ -32,7 +35,7 @@ class Gradient:
     bounds: Any = None
     exact = True
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points."""
         kernel = subspace.kernel
         if not kernel.differentiable:
@@ -45,7 +48,7 @@ class Gradient:
         length = float(np.sqrt(np.mean(Z.var(axis=0)))) or 1.0
         box = {} if self.bounds is None else dict(zip(("lower", "upper"), self.bounds, strict=True))
 
-        def nearest(target, near=None):
+        def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
             G = target.B.T.astype(float)
             X, n_iter = descend(
                 lambda rows, X: _distance(kernel, rise, G[rows], X),
@@ -60,23 +63,23 @@ class Gradient:
         return nearest
 
 
-def _distance(kernel, rise, G, X):
+def _distance(kernel: Kernel, rise: Callable, G: Array, X: Array) -> tuple[Array, Array]:
     """k(x, x) − 2f(x) and its gradient; k(x, x) of a stationary kernel is the same everywhere."""
     f, gradient = rise(G, X)
     return kernel.diag(X) - 2 * f, (0 if kernel.stationary else kernel.diag_gradient(X)) - 2 * gradient
 
 
-def _general(kernel, Z):
+def _general(kernel: Kernel, Z: Array) -> Callable:
     """(G, X) ↦ f(x) = Σ gᵢk(x, zᵢ) and its gradient."""
     k = kernel.onto(Z)
     return lambda G, X: (np.sum(G * k(X), axis=1), kernel.gradient(X, Z, G))
 
 
-def _radial(kernel, Z):
+def _radial(kernel: Radial, Z: Array) -> Callable:
     """The same from one evaluation of the distances: ∂f/∂x = 2 Σ gᵢκ′(tᵢ)(x − zᵢ)/ℓ²."""
     both, scale = kernel.with_slope(Z), 1.0 if kernel.lengthscale is None else np.asarray(kernel.lengthscale) ** -2.0
 
-    def rise(G, X):
+    def rise(G: Array, X: Array) -> tuple[Array, Array]:
         k, slope = both(X)
         slope *= 2 * G
         return np.sum(G * k, axis=1), (slope.sum(axis=1, keepdims=True) * X - slope @ Z) * scale

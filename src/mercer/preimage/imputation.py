@@ -4,10 +4,13 @@ What is sought is a point of least squared distance r² to the subspace, among t
 Projection onto the subspace and pre-image, taken in turn, lower r² at every step.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from .._core.tiles import row_tiles
 from ..kernels import Radial
+from ..rkhs import Subspace
 from . import as_preimage
 
 TEMPORARIES = 6  # arrays of the size (rows, anchors) alive at once
@@ -16,8 +19,12 @@ ENOUGH_VALUES = 300  # hidden in all draws together
 MOST_DRAWS = 3
 CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
 
+Step = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x ↦ where it goes, and r² of x
 
-def completions(subspace, Z, donors, max_iter, tol):
+
+def completions(
+    subspace: Subspace, Z: np.ndarray, donors: Sequence[np.ndarray] | np.ndarray, max_iter: int, tol: float
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Rows settled from each start, their r², and the number of alternations: (s, n, d), (s, n), int.
 
     Entries that are NaN begin at 0, and at the values of each donor: a row (d,) for all, or one for each (n, d).
@@ -28,7 +35,7 @@ def completions(subspace, Z, donors, max_iter, tol):
     return X.reshape(-1, *Z.shape), subspace.split(X)[1].reshape(-1, len(Z)), n_iter
 
 
-def nearest(donors, Z, p):
+def nearest(donors: np.ndarray, Z: np.ndarray, p: int) -> np.ndarray:
     """For each row of Z the p donors that are nearest in the entries that it has, the nearest first: (p, n, d)."""
     known = ~np.isnan(Z)
     full = np.where(known, Z, 0.0)
@@ -37,7 +44,7 @@ def nearest(donors, Z, p):
     return donors[order].transpose(1, 0, 2)
 
 
-def hide(Z, rng):
+def hide(Z: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Masks of a tenth of the values, to be hidden, in as many draws as it takes: every column and row keeps one.
 
     No row loses more than a fifth of its columns, or one value: where next to nothing is known, errors are large
@@ -54,13 +61,15 @@ def hide(Z, rng):
     return [mask for mask in masks if mask.any()]
 
 
-def average(ends, r2, rho):
+def average(ends: np.ndarray, r2: np.ndarray, rho: float) -> np.ndarray:
     """Σ w·end / Σ w over the starts, w = exp(−r²/ρ): (n, d)."""
     w = np.exp(-(r2 - r2.min(axis=0)) / max(rho, np.finfo(float).eps))
     return np.einsum("sn,snd->nd", w / w.sum(axis=0), ends)
 
 
-def _settle(subspace, X, missing, max_iter, tol):
+def _settle(
+    subspace: Subspace, X: np.ndarray, missing: np.ndarray, max_iter: int, tol: float
+) -> tuple[np.ndarray, int]:
     """Step until no row moves by ``tol``; a step that raises r² is taken back by half."""
     step, before = _steps(subspace), X.copy()
     r2, going, n_iter = np.full(len(X), np.inf), np.flatnonzero(missing.any(axis=1)), 0
@@ -72,7 +81,9 @@ def _settle(subspace, X, missing, max_iter, tol):
     return X, n_iter
 
 
-def _move(step, X, before, r2, missing, rows):
+def _move(
+    step: Step, X: np.ndarray, before: np.ndarray, r2: np.ndarray, missing: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
     """Move some rows in place; return by how much, the root of the mean square over their missing entries."""
     x, gone = X[rows], missing[rows]
     goal, now = step(x)
@@ -84,7 +95,7 @@ def _move(step, X, before, r2, missing, rows):
     return np.sqrt(np.sum((new - x) ** 2, axis=1) / gone.sum(axis=1))
 
 
-def _steps(subspace):
+def _steps(subspace: Subspace) -> Step:
     """The function x ↦ pre-image of the projection of φ(x), and r² of x.
 
     For radial kernels the pre-image is one step of the fixed point x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), g = s + By, from
@@ -93,7 +104,7 @@ def _steps(subspace):
     if not isinstance(subspace.kernel, Radial):
         nearest = as_preimage("auto", subspace.kernel).bind(subspace)
 
-        def step(x):
+        def step(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             Y, r2 = subspace.split(x)
             return nearest(subspace.lift(Y), x).X, r2
 
@@ -101,7 +112,7 @@ def _steps(subspace):
     B, s, Z = (part.astype(float) for part in (subspace.axes.B, subspace.mean.B[:, 0], subspace.Z))
     both = subspace.kernel.with_slope(Z)
 
-    def fixed_point(x):
+    def fixed_point(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         k, slope = both(x)
         Y = k @ B - subspace.offset
         r2 = 1 - 2 * (k @ s) + subspace.mean_sqnorm - np.sum(Y**2, axis=1)  # κ(0) = 1

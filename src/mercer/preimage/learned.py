@@ -5,10 +5,11 @@ from typing import Any
 
 import scipy.linalg
 
+from .._core.arrays import Array
 from .._core.registry import register
 from ..kernels import RBF, Kernel
-from ..rkhs import Expansion
-from .base import Anchors, found
+from ..rkhs import Expansion, Subspace
+from .base import Anchors, Nearest, PreimageResult, found
 
 
 @register("learned")
@@ -35,7 +36,7 @@ class Learned:
     kernel: Kernel | None = None
     rows: Any = None
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Train, and return the function from vectors to points."""
         anchors = Anchors(subspace, self.rows)
         along = anchors.at_anchors[:, :-1]  # ⟨φ(zᵢ), U⟩, which also turns coefficients into coordinates
@@ -44,14 +45,14 @@ class Learned:
         mean = anchors.rows.mean(axis=0)
         learned = Expansion(kernel, Y, ridge(kernel, Y, anchors.rows - mean, self.alpha))
 
-        def nearest(target, near=None):
+        def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
             X = learned(target.B.T @ along - subspace.offset) + mean
             return found(X.astype(target.B.dtype), target)
 
         return nearest
 
 
-def ridge(kernel, Y, X, alpha):
+def ridge(kernel: Kernel, Y: Array, X: Array, alpha: float) -> Array:
     """(k(Y, Y) + αI)⁻¹ X."""
     K = kernel(Y, Y)
     K.flat[:: len(K) + 1] += alpha

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from .._core.arrays import cast, double
 from .._core.registry import stored
 from ..kernels import Linear
-from .base import found
+from ..rkhs import Subspace
+from .base import Nearest, found
 
 
 @stored("preimage.ClosedForm")
@@ -26,7 +27,7 @@ class ClosedForm:
     exact = True
     portable = True
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points."""
         kernel, Z = subspace.kernel, subspace.Z
         if not isinstance(kernel, Linear):

@@ -7,19 +7,21 @@ The points are rows chosen one after the other (:func:`select`) or move freely (
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from scipy.optimize import minimize
 from scipy.sparse import issparse, vstack
 
+from .._core.arrays import Array
 from .._core.blas import single_blas
 from .._core.tiles import map_rows
-from ..kernels import Precomputed
+from ..kernels import Kernel, Precomputed
 from ..kernels.base import in_float64
 from ..kernels.precomputed import PrecomputedBlock
 from ..linalg.operators import Gram
-from ..rkhs import Expansion
+from ..rkhs import Expansion, Subspace
 from ..rkhs.basis import Basis
 
 SHORT = 1e-4  # of k(z, z): squared directions below this count for less
@@ -39,21 +41,21 @@ class Targets:
     a mean that is off by the spread of the data is as bad as an axis that is lost.
     """
 
-    subspaces: list
+    subspaces: list[Subspace]
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel:
         return self.subspaces[0].kernel
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         return self.subspaces[0].axes.B.dtype
 
     @cached_property
-    def _sets(self):
+    def _sets(self) -> tuple[list, list[int]]:
         """The different sets of points, and the number of the one that each subspace has."""
         sets: list = []
-        own = []
+        own: list[int] = []
         for s in self.subspaces:
             own.append(next((i for i, Z in enumerate(sets) if _same(s.Z, Z)), len(sets)))
             if own[-1] == len(sets):
@@ -61,7 +63,7 @@ class Targets:
         return sets, own
 
     @cached_property
-    def Z(self):
+    def Z(self) -> Array:
         """The points of all subspaces; sets that several of them share stand once."""
         sets, _ = self._sets
         if len(sets) == 1:
@@ -69,7 +71,7 @@ class Targets:
         return vstack(sets).tocsr() if issparse(sets[0]) else np.concatenate(sets)
 
     @cached_property
-    def vectors(self):
+    def vectors(self) -> Expansion:
         """The axes and the mean of one subspace after the other, in double precision."""
         squares = np.concatenate([np.append(np.ones(len(s.axes)), s.mean_sqnorm) for s in self.subspaces])
         sets, own = self._sets
@@ -80,16 +82,16 @@ class Targets:
         return Expansion(self.kernel, in_float64(self.Z), B, squares)
 
     @cached_property
-    def weights(self):
+    def weights(self) -> np.ndarray:
         """1 for axes, 1 / tr C for means (1 / ‖φ̄‖² where there is no variance)."""
         return np.concatenate([np.append(np.ones(len(s.axes)), 1 / _spread(s)) for s in self.subspaces])
 
     @property
-    def means(self):
+    def means(self) -> np.ndarray:
         """Which of the vectors are means."""
         return np.cumsum([len(s.axes) + 1 for s in self.subspaces]) - 1
 
-    def whole(self):
+    def whole(self) -> list[Subspace]:
         """The subspaces on all the points: coefficients of points that one of them does not have are zero."""
         parts = np.split(self.vectors.B.astype(self.dtype), self.means[:-1] + 1, axis=1)
         vectors = [Expansion(_kernel_on(self.kernel, self.Z), self.Z, B) for B in parts]
@@ -97,21 +99,23 @@ class Targets:
         return [replace(s, axes=f[:-1], mean=f[-1], moments=None) for s, f in pairs]
 
 
-def _same(Z, other):
+def _same(Z: Array, other: Array) -> bool:
     return Z is other or (not issparse(Z) and Z.shape == other.shape and np.array_equal(Z, other))
 
 
-def _spread(subspace):
+def _spread(subspace: Subspace) -> float:
     """The square that the error of a mean is measured by."""
     return next((s for s in (subspace.total_variance, subspace.mean_sqnorm) if s > 0), 1.0)
 
 
-def _kernel_on(kernel, Z):
+def _kernel_on(kernel: Kernel, Z: Array) -> Kernel:
     """The kernel without what it holds of other points."""
     return PrecomputedBlock.of(kernel, Z) if isinstance(kernel, Precomputed) else kernel
 
 
-def select(f, weights, n_points, *, tol=0.0, least=0, dtype=np.float64):
+def select(
+    f: Expansion, weights: np.ndarray, n_points: int, *, tol: float = 0.0, least: int = 0, dtype: Any = np.float64
+) -> np.ndarray:
     """Return numbers of rows of f.Z, the one that lowers Σ w‖f − P_Z f‖² most after the other: O(n m²).
 
     Orthogonal least squares through a partial Cholesky factor of K: with the part φ̃ᵢ of φᵢ that is outside the span of
@@ -142,12 +146,12 @@ def select(f, weights, n_points, *, tol=0.0, least=0, dtype=np.float64):
     return np.array(rows or [0])  # a model has an anchor even where all its vectors are 0
 
 
-def _rounding(n, dtype):
+def _rounding(n: int, dtype: Any) -> float:
     """What is left of k(z, z), as a share, where n points and coefficients of a precision can tell no more."""
     return max(n * np.finfo(float).eps, ROUNDING * float(np.finfo(dtype).eps))
 
 
-def move(f, weights, Z, max_iter):
+def move(f: Expansion, weights: np.ndarray, Z: np.ndarray, max_iter: int) -> np.ndarray:
     """Return points, from Z on, where Σ w‖f − P_Z f‖² has a local minimum: for every differentiable kernel.
 
     The coefficients b = K_zz⁻¹f(z) are eliminated (variable projection), so that L-BFGS moves the points alone. Where
@@ -157,7 +161,7 @@ def move(f, weights, Z, max_iter):
     scale = np.where(scale > 0, scale, 1)  # units in which columns are alike: L-BFGS begins along the gradient
     lowest = 0.0 if f.kernel.nonnegative else -np.inf
 
-    def objective(z):
+    def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = captured(f, weights, z.reshape(Z.shape) * scale)
         return -value, -(slope * scale).ravel()
 
@@ -171,7 +175,7 @@ def move(f, weights, Z, max_iter):
     return moved if after < before else Z
 
 
-def captured(f, weights, Z):
+def captured(f: Expansion, weights: np.ndarray, Z: np.ndarray) -> tuple[float, np.ndarray]:
     """Σ w‖P_Z f‖² / Σ w‖f‖² = Σ w f(z)ᵀK_zz⁻¹f(z) / Σ w‖f‖², but for a small ridge, and its gradient in Z.
 
     Since b = K_zz⁻¹f(z) is the best there is, it is held: 2 Σ_j w_j b_gj ∂/∂z [f_j(z) − Σ_h b_hj k(z, z_h)] at z_g.
@@ -182,14 +186,16 @@ def captured(f, weights, Z):
     b = scipy.linalg.solve(K, F, assume_a="pos", check_finite=False)
     bw = b * weights
 
-    def slope(z, c):
+    def slope(z: np.ndarray, c: np.ndarray) -> np.ndarray:
         return 2 * (kernel.gradient(z, f.Z, c @ f.B.T) - kernel.gradient(z, Z, c @ b.T))
 
     whole = np.sum(weights * f.sqnorms())
     return np.sum(bw * F) / whole, map_rows(slope, Z, bw, width=WIDTH * f.Z.shape[0]) / whole
 
 
-def fewest(f, weights, rows, max_iter, *, tol, least, dtype):
+def fewest(
+    f: Expansion, weights: np.ndarray, rows: np.ndarray, max_iter: int, *, tol: float, least: int, dtype: Any
+) -> np.ndarray:
     """Return the fewest moved points with errors up to ``tol`` that bisection finds, from the first rows chosen on."""
     low, high, found = least, len(rows), f.Z[rows]
     while low < high:
@@ -202,7 +208,7 @@ def fewest(f, weights, rows, max_iter, *, tol, least, dtype):
     return found
 
 
-def basis_on(kernel, Z, dtype=np.float64):
+def basis_on(kernel: Kernel, Z: Array, dtype: Any = np.float64) -> Basis:
     """Return an orthonormal basis of span φ(Z); points that add nothing that ``dtype`` can hold are left out."""
     basis = Basis.of(kernel, Z)
     left = basis.R.diagonal() ** -2.0  # what each point adds to those before, in falling order
@@ -210,13 +216,13 @@ def basis_on(kernel, Z, dtype=np.float64):
     return replace(basis, Z=basis.Z[:rank], R=basis.R[:rank, :rank])
 
 
-def errors(f, weights, basis):
+def errors(f: Expansion, weights: np.ndarray, basis: Basis) -> np.ndarray:
     """Return w‖f − P_Z f‖² = w(‖f‖² − ‖Rᵀf(z)‖²) for each vector."""
     c = basis.R.T @ f(in_float64(basis.Z))
     return np.maximum(weights * (f.sqnorms() - np.sum(c**2, axis=0)), 0)
 
 
-def reduced(subspace, basis, rho=0.0):
+def reduced(subspace: Subspace, basis: Basis, rho: float = 0.0) -> Subspace:
     """Return the subspace written on a basis of span φ(Z).
 
     The mean becomes P_Zφ̄, the axes U′ = P_Z U G^{−½} with G = UᵀP_ZU. Of all orthonormal axes inside span φ(Z) these

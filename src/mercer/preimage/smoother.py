@@ -6,7 +6,8 @@ from typing import Any
 from .._core.arrays import Array, cast, double, largest_places, namespace
 from .._core.arrays import rows as rows_of
 from .._core.registry import register
-from .base import Anchors, found
+from ..rkhs import Expansion, Subspace
+from .base import Anchors, Nearest, PreimageResult, found
 
 
 @register("smoother")
@@ -32,11 +33,11 @@ class Smoother:
     rows: Any = None
     portable = True
 
-    def bind(self, subspace):
+    def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points."""
         anchors = Anchors(subspace, self.rows)
 
-        def nearest(target, near=None):
+        def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
             X = smooth(anchors.values(target), anchors.rows, self.neighbours)
             return found(cast(X, target.B.dtype), target)
 

@@ -1,8 +1,11 @@
 """Walks through the space of coordinates, and the rows that they pass."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from .base import Nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +26,7 @@ class LatentGrid:
     second: np.ndarray
 
 
-def walk(nearest, lift, blocks, near=None):
+def walk(nearest: Nearest, lift: Callable, blocks: Iterable, near: np.ndarray | None = None) -> np.ndarray:
     """Return the pre-images of blocks of coordinates, each block begun where the one before it ended: (b, p, d)."""
     points = []
     for Y in blocks:
@@ -32,13 +35,15 @@ def walk(nearest, lift, blocks, near=None):
     return np.stack(points)
 
 
-def line(first, last, n):
+def line(first: np.ndarray, last: np.ndarray, n: int) -> np.ndarray:
     """n points from one to the other, both ends included, as blocks of one: (n, 1, q)."""
     share = np.linspace(0, 1, n, dtype=first.dtype)[:, None, None]
     return (1 - share) * first + share * last
 
 
-def grid(Y, components, n, quantiles):
+def grid(
+    Y: np.ndarray, components: Sequence[int], n: int, quantiles: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two ranges, between quantiles of the coordinates Y, and the grid over them: (n,), (n,), (n, n, q).
 
     The other coordinates stay at their means.
