@@ -45,6 +45,8 @@ def map_rows(f: Callable[..., Array], *arrays: Array, width: int) -> Array:
     """Stack ``f(tile, …)`` over tiles of rows; ``width`` is the number of entries that ``f`` needs for a row."""
     n, xp = arrays[0].shape[0], namespace(arrays[0])
     tiles = row_tiles(n, width, arrays[0])
+    if xp is not np and len(tiles) == 1:
+        return f(*arrays)
     if xp is not np:
         return xp.concat([f(*(a[tile, ...] for a in arrays)) for tile in tiles])
     with single_blas:

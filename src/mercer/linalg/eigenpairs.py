@@ -71,6 +71,7 @@ class Eigenpairs:
     values: Array
     vectors: Array
     info: Report
+    negative: float = 0.0  # Σ|λ| of the negative eigenvalues that were found
 
 
 class Solver(Protocol):
@@ -100,13 +101,13 @@ def eigenpairs(
     complete = not definite and getattr(solver, "complete", False)
     ritz = _guarded(solver, A, n if complete else q, rng or np.random.default_rng(0))
     xp = namespace(ritz.values)
-    rounding = _rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)
+    error = rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)
     order = xp.flip(xp.argsort(ritz.values))[: min(q, ritz.values.shape[0])]
     in_order = rows(ritz.values, order)
-    kept = order[in_order > rounding]
+    kept = order[in_order > error]
     values, vectors = rows(ritz.values, kept), columns(ritz.vectors, kept)
     spectrum = ritz.values if definite or ritz.values.shape[0] == n else _both_ends(A, ritz.values)
-    negative = spectrum[spectrum < -rounding] if not definite else spectrum[:0]
+    negative = spectrum[spectrum < -error] if not definite else spectrum[:0]
     info = Report(
         solver,
         ritz.passes,
@@ -118,10 +119,10 @@ def eigenpairs(
     )
     root = double(A.root)
     flips = signs(vectors / root, root * root, A.points)
-    return Eigenpairs(double(values), vectors * cast(flips, vectors.dtype), info)
+    return Eigenpairs(double(values), vectors * cast(flips, vectors.dtype), info, float(abs(xp.sum(negative))))
 
 
-def _rounding(n: int, vectors: Array) -> float:
+def rounding(n: int, vectors: Array) -> float:
     """Return the relative error of an eigenvalue: n·ε at worst, and the typical √n·ε in single precision."""
     single = vectors.dtype == namespace(vectors).float32
     return 4 * n**0.5 * arrays.eps(vectors) if single else n * EPS

@@ -16,6 +16,7 @@ from ..linalg.eigenpairs import Report
 from ..linalg.operators import Dense
 from ..rkhs import Subspace
 from ..rkhs.landmarks import chooses_basis
+from ..rkhs.positive import given
 from . import diagnostics, validation
 from .drawing import ScorePlotMixin
 from .inverse import InverseMixin
@@ -80,12 +81,13 @@ class KernelTransformer(
         X = validation.check_rows(self, X, kernel, fit=True, copy=self._keeps_rows)
         weights, counted = validation.check_weights(sample_weight, X)
         names = getattr(self, "feature_names_in_", None)
-        kernel, points, gram = bound_to(kernel, X, weights, counted, self.center, names)
+        policy = getattr(self, "indefinite", "clip")
+        kernel, points, gram = bound_to(kernel, X, weights, counted, self.center, names, policy)
         self.n_rows_ = float(counted.shape[0] if weights is None else namespace(weights).sum(weights))
         w = None if weights is None else weights / self.n_rows_
         self.subspace_ = self._find(kernel, points, gram, w, rng)
         diagnostics.warn_of_outside(self.subspace_.report)
-        self.kernel_ = kernel
+        self.kernel_ = given(kernel)
         return self._training_coordinates(w) if counted.shape[0] == X.shape[0] else None
 
     def _fit_lazy(self, kernel: Kernel, X: Any, weights: Any, rng: np.random.Generator) -> None:
@@ -172,7 +174,7 @@ class KernelTransformer(
 
     def _with_subspaces(self, subspaces: list[Subspace]) -> Any:
         (subspace,) = subspaces
-        return fitted_copy(self, subspace_=subspace, kernel_=subspace.kernel)
+        return fitted_copy(self, subspace_=subspace, kernel_=given(subspace.kernel))
 
     @property
     def n_components_(self) -> int:
@@ -223,7 +225,7 @@ class KernelTransformer(
         subspace = self.subspace_.moved(convert)
         if is_foreign(subspace.axes.B):
             validation.check_portable(self, subspace.axes.B, self.kernel_)
-        return fitted_copy(self, subspace_=subspace, kernel_=subspace.kernel)
+        return fitted_copy(self, subspace_=subspace, kernel_=given(subspace.kernel))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "subspace_")

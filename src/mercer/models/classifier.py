@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.dask import rowwise
 from .._core.registry import register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, StrOptions, with_callbacks
-from ..kernels import Precomputed, as_kernel
+from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.eigenpairs import Report
 from ..linalg.operators import Dense
 from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, variance_within
+from ..rkhs.positive import given
 from . import diagnostics, validation
 from .base import fitted_copy
 from .drawing import RegionPlotMixin
@@ -126,38 +127,39 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         shares = np.bincount(numbers, weights)
         shares = shares / shares.sum()
         self.class_prior_ = class_priors(self.priors, shares)
-        self.classes_, self.kernel_, self._shares = classes, kernel, shares
+        self.classes_, self.kernel_, self._shares = classes, given(kernel), shares
         if self.density is None:
-            self._fit_gaussians(points, numbers, gram, weights)
+            self._fit_gaussians(kernel, points, numbers, gram, weights)
         else:
-            self._fit_clones(points, numbers, weights)
+            self._fit_clones(kernel, points, numbers, weights)
 
-    def _fit_gaussians(self, X: Any, y: np.ndarray, gram: Dense | None, weights: Any) -> None:
+    def _fit_gaussians(self, kernel: Kernel, X: Any, y: np.ndarray, gram: Dense | None, weights: Any) -> None:
         q = class_components(self.n_components, self.classes_)
         if None in q:
             n = X.shape[0] if self.shrinkage else np.bincount(y).max()
             validation.check_all_components(n, self.solver, None)
         rng, settings = generator(self.random_state), {"shrinkage": self.shrinkage, "solver": self.solver}
-        subspaces = class_subspaces(self.kernel_, X, y, q, gram=gram, weights=weights, rng=rng, **settings)
-        validation.check_indefinite("clip", max((s.report for s in subspaces), key=lambda report: report.negative_mass))
+        subspaces = class_subspaces(kernel, X, y, q, gram=gram, weights=weights, rng=rng, **settings)
         self.densities_: list[Any] = feature_gaussians(subspaces, self._shares, self.noise_ratio)
         self.noise_variance_ = self.densities_[0].rho
         diagnostics.warn_of_outside(self.solver_)
 
-    def _fit_clones(self, X: Any, y: np.ndarray, weights: Any) -> None:
+    def _fit_clones(self, kernel: Kernel, X: Any, y: np.ndarray, weights: Any) -> None:
         self._check_density()
-        rho = self.noise_ratio * variance_within(self.kernel_, X, y, weights)
+        rho = self.noise_ratio * variance_within(kernel, X, y, weights)
         if rho == 0:
             raise ValueError(
                 "A density for each class needs a noise variance above 0, and it is 0: the samples of every class "
                 f"are equal in feature space (n_samples = {len(y)}). Use density=None."
             )
         q = class_components(self.n_components, self.classes_)
-        self.densities_ = [self._fit_clone(X[y == c], rho, q[c], weights, y == c) for c in range(len(self.classes_))]
+        self.densities_ = [
+            self._fit_clone(kernel, X[y == c], rho, q[c], weights, y == c) for c in range(len(self.classes_))
+        ]
         self.noise_variance_ = rho
 
-    def _fit_clone(self, X: Any, rho: float, q: Any, weights: Any, own: np.ndarray) -> Any:
-        density = clone(self.density).set_params(kernel=self.kernel_, noise_variance=rho)
+    def _fit_clone(self, kernel: Kernel, X: Any, rho: float, q: Any, weights: Any, own: np.ndarray) -> Any:
+        density = clone(self.density).set_params(kernel=kernel, noise_variance=rho)
         if q is not None:
             density.set_params(n_components=q)
         return density.fit(X) if weights is None else density.fit(X, sample_weight=weights[own])
@@ -232,7 +234,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
             parts = [next(new) for _ in _parts(density)]
             gaussian = isinstance(density, FeatureGaussian)
             densities.append(FeatureGaussian(parts[0], density.rho) if gaussian else density._with_subspaces(parts))
-        return fitted_copy(self, densities_=densities, kernel_=subspaces[0].kernel)
+        return fitted_copy(self, densities_=densities, kernel_=given(subspaces[0].kernel))
 
     @property
     def n_components_(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from .._core.arrays import rows
 from .._core.registry import KERNELS
 from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.operators import Dense
+from ..rkhs.positive import PositivePart, positive_part
 from . import diagnostics, validation
 
 
@@ -42,9 +43,19 @@ def with_width(kernel: Kernel, gamma: str) -> Kernel:
 
 
 def bound_to(
-    kernel: Kernel, X: Any, weights: Any, counted: Any, center: bool = True, names: Any = None
+    kernel: Kernel,
+    X: Any,
+    weights: Any,
+    counted: Any,
+    center: bool = True,
+    names: Any = None,
+    indefinite: str | None = "clip",
 ) -> tuple[Kernel, Any, Any]:
-    """Return the kernel bound to the rows of positive weight, those rows, and their Gram matrix if it is given."""
+    """Return the kernel bound to the rows of positive weight, those rows, and their Gram matrix if it is given.
+
+    Of a kernel whose matrix has negative eigenvalues it is the positive part, with a warning, or an error if
+    ``indefinite`` is ``"error"``; with None it is the kernel itself.
+    """
     if isinstance(kernel, Precomputed):
         validation.check_gram(X)
         kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X[np.ix_(counted, counted)])
@@ -53,4 +64,9 @@ def bound_to(
         kernel = kernel.bind(points, weights, center=center)
     validation.check_diagonal(kernel.diag(points), kernel)
     diagnostics.warn_of_rows(points, kernel, names)
-    return kernel, points, gram
+    if indefinite is not None:
+        kernel = positive_part(kernel, points, gram, weights, center)
+    if not isinstance(kernel, PositivePart):
+        return kernel, points, gram
+    validation.check_indefinite(str(indefinite), kernel.lowest, kernel.negative_mass)
+    return kernel, points, Dense(kernel(points, points))

@@ -14,6 +14,7 @@ from ..kernels import Kernel
 from ..linalg.operators import Dense
 from ..rkhs import Subspace, primal, principal_subspace, subspace_of_moments
 from ..rkhs.landmarks import chooses_basis
+from ..rkhs.positive import PositivePart
 from . import diagnostics, validation
 from .base import KernelTransformer
 from .parameters import KernelLike, constraints
@@ -45,8 +46,9 @@ class KernelPCA(KernelTransformer):
         How ``inverse_transform`` and ``denoise`` find pre-images: a name or an instance from :mod:`mercer.preimage`.
         ``"auto"``: in closed form for the linear kernel, by fixed point for radial kernels, else by gradient.
     indefinite : {"clip", "error"}, default="clip"
-        What to do with negative eigenvalues of a kernel that is not positive semi-definite: ignore them with a warning
-        that reports their mass, or raise an error.
+        What to do with a kernel that is not positive semi-definite: use its positive part with a warning, or raise an
+        error. All numbers (variances, shares, distances, pre-images) are then those of the positive part of the centred
+        matrix, without the axes of variance below |λ_min|; ``solver_`` reports what was left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the solvers that use random vectors.
 
@@ -105,7 +107,9 @@ class KernelPCA(KernelTransformer):
         subspace = principal_subspace(
             kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
         )
-        validation.check_indefinite(self.indefinite, subspace.report)
+        report = subspace.report
+        if not isinstance(kernel, PositivePart):
+            validation.check_indefinite(self.indefinite, report.lowest, report.negative_mass)
         diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         return self._cut(subspace)
 

@@ -28,6 +28,7 @@ from ..rkhs.basis import Coordinates
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
 from ..rkhs.landmarks import choose
 from ..rkhs.mixture import FeatureMixture, posterior
+from ..rkhs.positive import given
 from . import diagnostics, validation
 from .base import fitted_copy
 from .distinct import Rows
@@ -150,11 +151,10 @@ class KernelPCAMixture(
         q, rho = self._components(), float(self.noise_variance)
         rng = generator(self.random_state)
         coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
-        validation.check_indefinite("clip", coordinates.report)
         starts = self._starts(coordinates, rows, X.shape[0], rng)
         best = best_run(starts, partial(em, coordinates, q=q, rho=rho, w=rows.w), self.tol, self.max_iter)
         mixture = best.last.mixture(coordinates)
-        self.kernel_, self.weights_, self.densities_ = rows.kernel, mixture.weights, list(mixture.densities)
+        self.kernel_, self.weights_, self.densities_ = given(rows.kernel), mixture.weights, list(mixture.densities)
         self.lower_bound_, self.lower_bounds_ = best.bounds[-1], best.bounds
         self.converged_, self.n_iter_ = best.converged, len(best.bounds)
         self.responsibilities_ = self._of_all_rows(best.last.R[rows.member], X, rows.counted)
@@ -283,7 +283,7 @@ class KernelPCAMixture(
     def _drawn(self, density: FeatureGaussian, p: int, rng: np.random.Generator) -> np.ndarray:
         """Return the pre-images of p vectors drawn from the density of one cluster."""
         Z = density.subspace.Z
-        nearest = as_preimage(self.preimage, self.kernel_).bind(density.subspace)
+        nearest = as_preimage(self.preimage, density.subspace.kernel).bind(density.subspace)
         slices = batches(p, Z.shape[0])
         X = np.vstack([nearest(density.sample(rows.stop - rows.start, rng)).X for rows in slices])
         return X.astype(Z.dtype) if np.issubdtype(Z.dtype, np.floating) else X
@@ -307,7 +307,7 @@ class KernelPCAMixture(
 
     def _with_subspaces(self, subspaces: list[Subspace]) -> Any:
         densities = [type(old)(new, old.rho) for old, new in zip(self.densities_, subspaces, strict=True)]
-        return fitted_copy(self, densities_=densities, kernel_=subspaces[0].kernel)
+        return fitted_copy(self, densities_=densities, kernel_=given(subspaces[0].kernel))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "densities_")

@@ -20,6 +20,7 @@ from ..linalg.operators import Dense
 from ..preimage.batches import ALIVE
 from ..rkhs import EM, Expansion, FeatureGaussian, Subspace, noise_variance, primal, principal_subspace
 from ..rkhs.gaussian import spanned_dimensions
+from ..rkhs.positive import PositivePart
 from . import diagnostics, validation
 from .base import KernelTransformer
 from .parameters import NOT_NEGATIVE, KernelLike, check_count, constraints, generator
@@ -124,7 +125,9 @@ class ProbabilisticKernelPCA(KernelTransformer):
         solver, most = self._resolved_solver(D), None if self._needs_all else self.n_components
         settings: dict[str, Any] = {"q": most, "center": self.center, "solver": solver, "rng": rng}
         subspace = principal_subspace(kernel, X, gram=gram, weights=weights, **settings)
-        validation.check_indefinite("clip", subspace.report)
+        report = subspace.report
+        if not isinstance(kernel, PositivePart):
+            validation.check_indefinite("clip", report.lowest, report.negative_mass)
         diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         self._set_iterations(solver, subspace)
         q = self._wanted(subspace)

@@ -123,6 +123,7 @@ class SparseKernelPCA(KernelTransformer):
     random_state: Any = None
 
     center = False
+    indefinite = None  # the positive part of a kernel is expanded on all rows, and is not sparse
     _parameter_constraints = constraints(
         *("n_components", "kernel", "preimage", "max_iter", "random_state"),
         noise_variance=[POSITIVE, None],
@@ -158,7 +159,8 @@ class SparseKernelPCA(KernelTransformer):
         turn = np.diag(data.signs(active, B, X)).astype(subspace.axes.B.dtype)
         self._along = data.variances(active, B)
         diagnostics.warn_of_spectrum(self._along, data.trace, X.shape[0])
-        return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=data.trace))
+        total = max(data.trace, float(self._along.sum()))  # k(x, x) of an indefinite kernel may be smaller
+        return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=total))
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         n = num_samples(X)

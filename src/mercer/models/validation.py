@@ -13,7 +13,6 @@ from .._core.arrays import Array
 from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight, reported
 from .._core.warn import IndefiniteKernelWarning, once, warn
 from ..kernels import Kernel
-from ..linalg.eigenpairs import Report
 from ..rkhs.landmarks import chooses_basis
 
 ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
@@ -198,18 +197,18 @@ def check_all_components(n: int, solver: Any, n_components: Any) -> None:
     )
 
 
-def check_indefinite(policy: str, report: Report) -> None:
+def check_indefinite(policy: str, lowest: float, negative_mass: float) -> None:
     """Warn that negative eigenvalues are ignored, or raise an error if ``policy`` is ``"error"``."""
-    if report.negative_mass < NEGLIGIBLE_MASS:
+    if negative_mass < NEGLIGIBLE_MASS:
         return
-    what = f"The kernel matrix is indefinite: its smallest eigenvalue (of the covariance) is {report.lowest:.3g}"
+    what = f"The kernel matrix is indefinite: its smallest eigenvalue (of the covariance) is {lowest:.3g}"
     if policy == "error":
         raise ValueError(
             f"{what}. Use a positive definite kernel, add a multiple of the identity to the matrix, or use "
             "indefinite='clip' to ignore the negative part."
         )
     warn(
-        f"{what}, and negative eigenvalues hold {report.negative_mass:.1%} of the spectrum's mass. They are ignored. "
+        f"{what}, and negative eigenvalues hold {negative_mass:.1%} of the spectrum's mass. They are ignored. "
         "Use a positive definite kernel; KernelPCA(indefinite='error') raises an error for others.",
         IndefiniteKernelWarning,
     )

@@ -10,6 +10,7 @@ from .._core.arrays import Array
 from .._core.registry import register
 from ..kernels import Kernel, Radial
 from ..rkhs import Expansion, Subspace
+from ..rkhs.positive import PositivePart
 from .base import Anchors, Nearest, PreimageResult, found, start
 from .descent import descend
 
@@ -18,6 +19,8 @@ from .descent import descend
 @dataclass(frozen=True)
 class Gradient:
     """Minimise k(x, x) − 2f(x) by L-BFGS, from the nearest anchor, within ``bounds`` = (lowest, highest) if given.
+
+    For kernels that are not positive semi-definite the bounds are those of the columns of the data.
 
     Examples
     --------
@@ -46,7 +49,8 @@ class Gradient:
         Z = anchors.rows.astype(float)
         rise = _radial(kernel, Z) if isinstance(kernel, Radial) else _general(kernel, Z)
         length = float(np.sqrt(np.mean(Z.var(axis=0)))) or 1.0
-        box = {} if self.bounds is None else dict(zip(("lower", "upper"), self.bounds, strict=True))
+        bounds = (Z.min(axis=0), Z.max(axis=0)) if self.bounds is None and _indefinite(kernel) else self.bounds
+        box = {} if bounds is None else dict(zip(("lower", "upper"), bounds, strict=True))
 
         def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
             G = target.B.T.astype(float)
@@ -61,6 +65,11 @@ class Gradient:
             return found(X.astype(target.B.dtype), target, n_iter)
 
         return nearest
+
+
+def _indefinite(kernel: Kernel) -> bool:
+    """Return True if k(x, x) − 2f(x) may decrease without end outside the range of the data."""
+    return not kernel.definite or isinstance(kernel, PositivePart)
 
 
 def _distance(kernel: Kernel, rise: Callable, G: Array, X: Array) -> tuple[Array, Array]:

@@ -23,6 +23,7 @@ from ..linalg.operators import Dense, Gram
 from ..linalg.ritz import EPS
 from ..linalg.solvers.exact import Exact
 from .expansion import Expansion
+from .positive import reported
 
 TALL = 4  # times as many rows as fit the cache: m × m matrices are then added less often
 RAW_CONDITION = 1e5  # of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
@@ -212,12 +213,19 @@ class Coordinates:
         if hasattr(solver, "basis"):
             basis = solver.basis(kernel, X, q, weights, rng)
             F = map_rows(basis, X, width=2 * basis.rank)
-            return cls(kernel, basis.Z, F, _outside(kernel.diag(in_float64(X)), F), basis.R, Report(solver, 1, 0.0))
+            return cls(
+                kernel,
+                basis.Z,
+                F,
+                _outside(kernel.diag(in_float64(X)), F),
+                basis.R,
+                reported(kernel, Report(solver, 1, 0.0)),
+            )
         check_memory("solver='exact'", X.shape[0], GRAM_ARRAYS, "Use solver='landmarks'.")
         K = (Gram(kernel, X) if gram is None else gram).dense()
         if kernel.definite:
             F = pivoted_cholesky(K)[0]
-            return cls(kernel, X, F, _outside(K.diagonal(), F), None, Report(solver, 1, 0.0))
+            return cls(kernel, X, F, _outside(K.diagonal(), F), None, reported(kernel, Report(solver, 1, 0.0)))
         pairs = eigenpairs(Dense(K), None, Exact(), definite=False)  # negative eigenvalues are left out
         root = np.sqrt(pairs.values)
         F = pairs.vectors * root

@@ -13,13 +13,14 @@ from .._core.registry import stored
 from .._core.tiles import budget_bytes, budget_entries, map_rows, slices
 from ..kernels import Kernel
 from ..kernels.base import in_float64
-from ..linalg.eigenpairs import Report, eigenpairs
+from ..linalg.eigenpairs import Eigenpairs, Report, eigenpairs
 from ..linalg.operators import Covariance, Dense, Gram
 from ..linalg.signs import signs
 from ..linalg.solvers.exact import Exact
 from .basis import Basis, Moments
 from .expansion import Expansion
 from .landmarks import Landmarks, choose, choose_for
+from .positive import reported
 from .primal import Primal, anchors, on_anchors, primal
 
 EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span the feature space
@@ -202,11 +203,18 @@ def _by_operator(
         axes=Expansion(kernel, X, B),
         mean=Expansion(kernel, X, xp.astype(A.S[:, :1], A.dtype)),
         variances=pairs.values,
-        total_variance=float(xp.sum(A.diag())) if pairs.values.shape[0] else 0.0,  # else it is a rounding error
+        total_variance=_total(float(xp.sum(A.diag())), pairs),
         offset=offset,
         mean_sqnorm=float(A.mean_sqnorms[0]),
-        report=pairs.info,
+        report=reported(kernel, pairs.info),
     )
+
+
+def _total(trace: float, pairs: Eigenpairs) -> float:
+    """Return tr C without the negative eigenvalues that were found; without axes it is a rounding error, so 0."""
+    if not pairs.values.shape[0]:
+        return 0.0
+    return max(trace + pairs.negative, float(namespace(pairs.values).sum(pairs.values)))
 
 
 def _by_basis(
@@ -303,7 +311,7 @@ def subspace_of_moments(moments: Moments, q: int | None = None, center: bool = T
         offset=cast(W.T @ f_mean, dtype),
         mean_sqnorm=mean_sqnorm,
         report=replace(
-            pairs.info,
+            reported(basis.kernel, pairs.info),
             solver=solver,
             outside=float(outside),
             outside_share=float(outside / total) if total > 0 else 0.0,
