@@ -1,5 +1,6 @@
 """What a user gets without options: a width that adapts, and warnings that say what to do, once and at their line."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -138,3 +139,22 @@ def test_mixtures_have_the_same_bits_for_any_number_of_threads():
         with threadpool_limits(threads, user_api="blas"):
             results.append(mercer.KernelPCAMixture(2, 2, n_init=2, random_state=0).fit(X).responsibilities_)
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    ("construct", "words"),
+    [
+        (
+            lambda: mercer.KernelPCA(gamma=1.0),
+            ["KernelPCA has no parameter 'gamma'", "kernel=RBF(gamma=…)", "kernel__gamma"],
+        ),
+        (lambda: mercer.KernelPCAMixture(sigma=1.0), ["no parameter 'sigma'", "RBF.from_sigma(…)"]),
+        (lambda: RBF(sigma=2.0), ["RBF has no parameter 'sigma'", ".from_sigma(σ)"]),
+        (lambda: mercer.KernelPCA(3, eigen_solver="arpack"), ["no parameter 'eigen_solver'", "solver"]),
+    ],
+)
+def test_a_parameter_that_is_elsewhere_is_pointed_to(construct, words):
+    with pytest.raises(TypeError) as raised:
+        construct()
+    assert all(word in str(raised.value) for word in words)
+    assert next(iter(inspect.signature(mercer.KernelPCA).parameters)) == "n_components"

@@ -6,7 +6,6 @@ from it, so that files from untrusted sources can be loaded. Damage to any byte 
 
 import hashlib
 import platform
-import warnings
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -19,6 +18,7 @@ from sklearn.base import BaseEstimator
 from .. import __version__
 from .._core import npy
 from .._core.registry import file_name
+from .._core.warn import warn
 from .archive import Archive, ModelFileError, write
 from .classes import CLASSES, TRUSTED_TYPES
 from .decode import Malformed, decode
@@ -129,10 +129,9 @@ def load(path: str | PathLike[str]) -> Any:
     """
     file = read(path)
     if file.recipe is not None:
-        warnings.warn(
+        warn(
             f"{path} also contains the recipe that prepares tables for this model (columns, scales). Use "
-            "file = mercer.io.read(path), and pass file.recipe.rows(table) to file.model.",
-            stacklevel=2,
+            "file = mercer.io.read(path), and pass file.recipe.rows(table) to file.model."
         )
     return file.model
 

@@ -13,13 +13,14 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._core import arrays, native
 from .._core.arrays import Array, asarray_like, hstack, namespace
+from .._core.keywords import Keywords
 from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
 K = TypeVar("K", bound="Kernel")
 MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
 
 
-class Kernel(ABC, BaseEstimator):
+class Kernel(Keywords, ABC, BaseEstimator):
     """A positive (semi-)definite function of two rows.
 
     Kernels have scikit-learn's ``get_params``/``set_params``, so that ``kernel__gamma`` can be searched; they compare
@@ -182,6 +183,12 @@ class Radial(Profile):
     rough = False  # True if the profile has a kink at t = 0: small rounded distances are then set to 0
     gamma: Any
     lengthscale: Any
+    _misplaced = {  # noqa: RUF012
+        "sigma": "Use .from_sigma(σ), which is γ = 1/(2σ²).",
+        "radius": "Use .from_radius(r), which is γ = 1/r².",
+        "length_scale": "It is called lengthscale.",
+        "bandwidth": "Use .from_sigma(bandwidth), which is γ = 1/(2σ²).",
+    }
 
     def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         if self.lengthscale is None:

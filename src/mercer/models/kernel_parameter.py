@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core.arrays import rows
+from .._core.keywords import Keywords
 from .._core.registry import KERNELS
 from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.operators import Dense
@@ -13,10 +14,25 @@ from ..rkhs.positive import PositivePart, positive_part
 from . import diagnostics, validation
 
 
-class KernelParameterMixin:
+OF_KERNEL = "It is a parameter of the kernel: use kernel={} of mercer.kernels, and kernel__{} in a grid search."
+
+
+class KernelParameterMixin(Keywords):
     """Mixin for estimators whose parameter ``kernel`` is a name, a ``Kernel`` or a function."""
 
     kernel: Any
+    _misplaced = {  # noqa: RUF012
+        "gamma": OF_KERNEL.format("RBF(gamma=…)", "gamma"),
+        "sigma": OF_KERNEL.format("RBF.from_sigma(…)", "gamma"),
+        "length_scale": OF_KERNEL.format("RBF(lengthscale=…)", "lengthscale"),
+        "degree": OF_KERNEL.format("Polynomial(degree=…)", "degree"),
+        "coef0": OF_KERNEL.format("Polynomial(coef0=…)", "coef0"),
+        "kernel_params": "Give them to the kernel: kernel=RBF(gamma=…) of mercer.kernels.",
+        "eigen_solver": "It is called solver: solver='auto' is a good choice.",
+        "n_jobs": "All cores are used; threadpoolctl.threadpool_limits limits them.",
+        "fit_inverse_transform": "Every model has inverse_transform: see the parameter preimage.",
+        "remove_zero_eig": "Components without variance are always left out.",
+    }
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__gamma`` also works if the kernel was given by name."""

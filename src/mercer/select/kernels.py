@@ -1,6 +1,5 @@
 """Selection of a kernel and its width by the reconstruction error of held-out samples."""
 
-import warnings
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from .._core.tiles import row_tiles
+from .._core.warn import warn
 from ..kernels import RBF, Kernel, Linear, Matern, Radial, as_kernel, sqdist
 from ..kernels.width import median_sqdist
 from ..linalg.operators import Dense
@@ -252,8 +252,7 @@ def _path(kernel: Kernel, widths: Any, unit: float) -> list[Kernel]:
 def _warn_of_identity(model: Any, d: int, noise: float) -> None:
     q: Any = model.n_components
     if noise == 0 and (q is None or (isinstance(q, Integral) and int(q) >= d)):
-        warnings.warn(
+        warn(
             f"With {'all' if q is None else q} components for {d} columns a nearly linear kernel reproduces every "
-            "sample and wins. Use fewer components, or set noise= to the size of the noise to be removed.",
-            stacklevel=4,
+            "sample and wins. Use fewer components, or set noise= to the size of the noise to be removed."
         )
