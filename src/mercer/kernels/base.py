@@ -183,7 +183,7 @@ class Radial(Profile):
     rough = False  # True if the profile has a kink at t = 0: small rounded distances are then set to 0
     gamma: Any
     lengthscale: Any
-    _misplaced = {  # noqa: RUF012
+    _misplaced = {
         "sigma": "Use .from_sigma(σ), which is γ = 1/(2σ²).",
         "radius": "Use .from_radius(r), which is γ = 1/r².",
         "length_scale": "It is called lengthscale.",

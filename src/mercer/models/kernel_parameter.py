@@ -13,7 +13,6 @@ from ..linalg.operators import Dense
 from ..rkhs.positive import PositivePart, positive_part
 from . import diagnostics, validation
 
-
 OF_KERNEL = "It is a parameter of the kernel: use kernel={} of mercer.kernels, and kernel__{} in a grid search."
 
 
@@ -21,7 +20,7 @@ class KernelParameterMixin(Keywords):
     """Mixin for estimators whose parameter ``kernel`` is a name, a ``Kernel`` or a function."""
 
     kernel: Any
-    _misplaced = {  # noqa: RUF012
+    _misplaced = {
         "gamma": OF_KERNEL.format("RBF(gamma=…)", "gamma"),
         "sigma": OF_KERNEL.format("RBF.from_sigma(…)", "gamma"),
         "length_scale": OF_KERNEL.format("RBF(lengthscale=…)", "lengthscale"),
