@@ -601,3 +601,21 @@ def test_a_density_keeps_only_axes_above_its_noise(X):
     assert len(density.subspace.variances) == 4
     energies = density.energies(X)
     np.testing.assert_allclose(energies[:, -1], density.energy(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), Linear(), Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("solver", ["auto", "exact", "landmarks"])
+def test_no_component_is_a_ball_about_the_mean(kernel, solver):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(7, 3))
+    whole, kpca = (KernelPCA(q, kernel=kernel, solver=solver).fit(X) for q in (None, 0))
+    r2 = whole.reconstruction_error(new) + np.sum(whole.transform(new) ** 2, axis=1)
+    np.testing.assert_allclose(kpca.reconstruction_error(new), r2, atol=1e-12)
+    np.testing.assert_allclose(kpca.total_variance_, whole.total_variance_)
+    assert kpca.transform(new).shape == kpca.fit_transform(X)[:7].shape == (7, 0)
+    model = ProbabilisticKernelPCA(0, kernel=kernel, solver=solver, random_state=0).fit(X)
+    np.testing.assert_allclose(model.mahalanobis(new), r2 / model.noise_variance_)
+    np.testing.assert_allclose(model.score_samples(new), -r2 / model.noise_variance_ / 2)
+    assert np.all(np.isfinite(model.sample(3)[0]))
+    if isinstance(kernel, Linear):
+        np.testing.assert_allclose(model.noise_variance_, X.var(axis=0).mean())

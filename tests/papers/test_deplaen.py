@@ -174,6 +174,20 @@ def test_the_smoother_takes_the_uncentred_kernel_vector():
     assert_close(fitted._preimages()(drawn).X, expected)
 
 
+@pytest.mark.parametrize("stabilizer", [0.0, 0.1])
+def test_the_linear_smoother_and_its_stabilising_term(stabilizer):
+    """(19) as it stands, with the uncentred kernel vector; the term in the denominator moves rows to the mean."""
+    linear = Smoother(neighbours=None, weights="linear", stabilizer=stabilizer)
+    fitted = model(kernel=RBF(gamma=10.0), preimage=linear)
+    drawn = fitted.density_.sample(10, np.random.default_rng(3))
+    k = RBF(gamma=10.0)(X, X) @ drawn.B
+    size = k.sum(axis=0) + stabilizer * np.abs(k).sum(axis=0)
+    expected = X.mean(axis=0) + (k / size).T @ (X - X.mean(axis=0))
+    assert_close(fitted._preimages()(drawn).X, expected)
+    if not stabilizer:
+        assert_close(expected, (k / k.sum(axis=0)).T @ X)
+
+
 @pytest.mark.parametrize("center", [True, False])
 def test_the_density_lives_where_k_c_can_see_it(center):
     """span{φᵢ} has one dimension more than span{φᵢ − φ̄}: K_c is never of full rank."""

@@ -345,3 +345,52 @@ def test_a_linear_classifier_on_the_components_errs_no_more(pima):
         return np.mean([np.sum(svm.predict(B[:, :q]) != y_test) for q, svm in enumerate(models, 1)])
 
     assert errors(sparse) <= errors(full) + 1
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_the_likelihood_5_at_weights_of_ones_own(center, X):
+    """Of centred vectors where the model is about the mean (footnote 1)."""
+    Phi = phi(X) - center * phi(X).mean(axis=0)
+    model = SparseKernelPCA(noise_variance=SIGMA2, kernel=QUADRATIC, center=center).fit(X)
+    w = np.resize(WEIGHTS, len(X))
+    value = log_likelihood(Phi, w) + len(X) * Phi.shape[1] * np.log(SIGMA2) / 2
+    np.testing.assert_allclose(model.log_likelihood(w), value, rtol=EXACTLY)
+    own = np.zeros(len(X))
+    own[model.support_] = model.weights_
+    np.testing.assert_allclose(model.log_likelihood(own), model.log_likelihood_, rtol=EXACTLY)
+    assert model.log_likelihood_ >= model.log_likelihood(w)
+
+
+def test_a_sparse_mean(X, X_new):
+    """Footnote 1: the weights are those of centred vectors, and the mean is its projection onto the anchors."""
+    Phi, new = phi(X), phi(X_new)
+    model = SparseKernelPCA(noise_variance=SIGMA2, kernel=QUADRATIC, center=True).fit(X)
+    centred = Likelihood.of(Linear(), Phi - Phi.mean(axis=0), np.arange(len(X)))
+    literal = fit_weights(centred, SIGMA2, "newton", 100, 1e-9)
+    np.testing.assert_array_equal(model.support_, literal.covariance.active)
+    np.testing.assert_allclose(model.weights_, literal.w, rtol=1e-5)
+    anchors = Phi[model.support_]
+    mean = anchors.T @ np.linalg.lstsq(anchors.T, Phi.mean(axis=0))[0]  # the projection of φ̄
+    C = (anchors - mean).T @ np.diag(model.weights_) @ (anchors - mean)
+    lam, U = np.linalg.eigh(C)
+    lam, U = lam[::-1][: model.n_components_], U[:, ::-1][:, : model.n_components_]
+    np.testing.assert_allclose(model.subspace_.variances, lam, rtol=1e-8)
+    Y = (new - mean) @ U
+    np.testing.assert_allclose(np.abs(model.transform(X_new)), np.abs(Y), atol=1e-8)
+    r2 = np.sum((new - mean) ** 2, axis=1) - np.sum(Y**2, axis=1)
+    np.testing.assert_allclose(model.reconstruction_error(X_new), r2, atol=1e-8)
+    left = np.sum((Phi.mean(axis=0) - mean) ** 2)
+    np.testing.assert_allclose(model.solver_.outside, left, atol=1e-10)
+    assert f"{left / np.sum(Phi.mean(axis=0) ** 2):.1%}" in model.solver_.note
+    np.testing.assert_allclose(model.total_variance_, np.mean(np.sum((Phi - mean) ** 2, axis=1)), rtol=1e-9)
+    along = np.mean(((Phi - mean) @ U) ** 2, axis=0)
+    np.testing.assert_allclose(model.explained_variance_, along, rtol=1e-7)
+
+
+def test_where_the_mean_is_0_centring_changes_nothing(X):
+    both = np.r_[X, -X]  # odd features have mean 0
+    settings = {"noise_variance": SIGMA2, "kernel": Linear(), "candidates": np.arange(len(X))}
+    plain, centred = (SparseKernelPCA(center=center, **settings).fit(both) for center in (False, True))
+    np.testing.assert_array_equal(centred.support_, plain.support_)
+    np.testing.assert_allclose(centred.transform(X), plain.transform(X), atol=1e-8)
+    np.testing.assert_allclose(centred.reconstruction_error(X), plain.reconstruction_error(X), atol=1e-8)

@@ -23,7 +23,7 @@ from .inverse import InverseMixin
 from .kernel_parameter import KernelParameterMixin, bound_to
 from .parameters import generator
 
-CACHES = ("_nearest", "_density")  # made again when needed, and stored in no copy or file
+CACHES = ("_nearest", "_density", "_data")  # made again when needed, and stored in no copy or file
 ACCURATE = 1e-6  # relative error up to which training coordinates are computed from the eigenvectors
 
 

@@ -99,13 +99,13 @@ def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
 
 def warn_of_spectrum(variances: Array, total: float, n: int, kernel: Kernel | None = None) -> None:
     """Warn of data that are constant in feature space, and of a flat spectrum."""
-    if variances.shape[0] == 0:
+    if total == 0:
         warn(
             "The data are constant in feature space: no component has any variance. Rows that are all equal, or "
             "a kernel that is far too wide (gamma near 0), give this.",
             ComponentsWarning,
         )
-    elif n > 2 and variances[0] * (n - 1) < FLAT * total:
+    elif n > 2 and variances.shape[0] and variances[0] * (n - 1) < FLAT * total:
         warn(
             "The kernel is too narrow for these data: K ≈ I, every row is its own component and the components "
             "mean nothing. Use a smaller gamma, for example gamma=None, which adapts to the data.",

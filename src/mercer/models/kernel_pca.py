@@ -17,7 +17,7 @@ from ..rkhs.landmarks import chooses_basis
 from ..rkhs.positive import PositivePart
 from . import diagnostics, validation
 from .base import KernelTransformer
-from .parameters import KernelLike, constraints
+from .parameters import FROM_0, KernelLike, constraints
 
 
 @register("kpca")
@@ -31,8 +31,8 @@ class KernelPCA(KernelTransformer):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number of components; a number in (0, 1) keeps that share of the variance, None keeps all components. There are
-        never more than the numerical rank: see ``n_components_``.
+        Number of components; a number in (0, 1) keeps that share of the variance, None keeps all components, 0 the
+        mean alone. There are never more than the numerical rank: see ``n_components_``.
     kernel : str, Kernel or callable, default="rbf"
         A name or an instance from :mod:`mercer.kernels`, such as ``RBF(gamma=0.1)``, a Gaussian process kernel of
         scikit-learn, a function ``K(X, Y)``, or ``"precomputed"``.
@@ -97,7 +97,8 @@ class KernelPCA(KernelTransformer):
 
     _portable = True
     _parameter_constraints = constraints(
-        *("n_components", "kernel", "center", "solver", "preimage", "random_state"),
+        *("kernel", "center", "solver", "preimage", "random_state"),
+        n_components=FROM_0,
         indefinite=[StrOptions({"clip", "error"})],
     )
 

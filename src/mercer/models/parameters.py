@@ -26,6 +26,7 @@ SHARED: dict[str, list] = {
     "tol": [NOT_NEGATIVE],
     "random_state": ["random_state"],
 }
+FROM_0 = [AT_LEAST_0, *SHARED["n_components"][1:]]  # 0 components: the mean alone
 
 
 def constraints(*shared: str, **own: list) -> dict[str, list]:

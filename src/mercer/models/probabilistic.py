@@ -23,7 +23,7 @@ from ..rkhs.gaussian import spanned_dimensions
 from ..rkhs.positive import PositivePart
 from . import diagnostics, validation
 from .base import KernelTransformer
-from .parameters import NOT_NEGATIVE, KernelLike, check_count, constraints, generator
+from .parameters import FROM_0, NOT_NEGATIVE, KernelLike, check_count, constraints, generator
 
 SHARE = 0.95  # of the variance that the components hold if their number is not given
 FLAT = 1.05  # times the noise: the direction of a component with no more variance than this is arbitrary
@@ -42,9 +42,9 @@ class ProbabilisticKernelPCA(KernelTransformer):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number q of latent variables; a number in (0, 1) keeps that share of the variance. None: all axes with more
-        variance than ``noise_variance`` if that is a number, else as many as hold 95 % of the variance. Axes with no
-        more variance than the noise are dropped: see ``n_components_``.
+        Number q of latent variables, 0 for a ball about the mean; a number in (0, 1) keeps that share of the variance.
+        None: all axes with more variance than ``noise_variance`` if that is a number, else as many as hold 95 % of the
+        variance. Axes with no more variance than the noise are dropped: see ``n_components_``.
     noise_variance : {"mle", "paper"} or float, default="mle"
         ρ, in the units of the kernel. ``"mle"``, the maximum likelihood estimate: the variance outside the axes divided
         by D − q, with D the dimension that the samples span (the columns of a linear kernel, distinct samples − 1 for
@@ -113,7 +113,8 @@ class ProbabilisticKernelPCA(KernelTransformer):
 
     _portable = True
     _parameter_constraints = constraints(
-        *("n_components", "kernel", "center", "preimage", "max_iter", "tol", "random_state"),
+        *("kernel", "center", "preimage", "max_iter", "tol", "random_state"),
+        n_components=FROM_0,
         noise_variance=[StrOptions({"mle", "paper"}), NOT_NEGATIVE],
         solver=[Named(SOLVERS, "auto", "em"), callable],
     )

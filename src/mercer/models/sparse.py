@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array
 from .._core.dask import is_lazy, take
@@ -14,8 +15,11 @@ from .._core.registry import register
 from .._core.sklearn import StrOptions, num_samples
 from .._core.warn import ComponentsWarning, IndefiniteKernelWarning, warn
 from ..kernels import Kernel, Precomputed, as_kernel
+from ..linalg.eigenpairs import Report
 from ..linalg.operators import Dense, Gram
+from ..linalg.signs import signs
 from ..rkhs import Subspace, principal_subspace
+from ..rkhs.sparse.centred import Centred
 from ..rkhs.sparse.likelihood import Likelihood, choose_candidates, row_numbers
 from ..rkhs.sparse.weights import ALGORITHMS, check_noise, fit_number, fit_weights
 from . import diagnostics, validation
@@ -52,6 +56,9 @@ class SparseKernelPCA(KernelTransformer):
         this number, the least important anchors are removed, and ``kkt_`` shows it. Only with ``solver="newton"``.
     kernel, preimage : see :class:`KernelPCA`
         The same parameters.
+    center : bool, default=False
+        Whether the model is about the mean in feature space (Tipping's footnote). The mean of all samples would bring
+        all kernels back, so it is expressed on the anchors: ``solver_`` reports what that leaves of it.
     solver : {"newton", "fast", "em"}, default="newton"
         How the weights are found: by additions and Newton steps, which end at a certified maximum; by Tipping's fast
         update (eq. 14); or by expectation maximisation (eq. 13). The last two are for comparison: they need thousands
@@ -92,7 +99,7 @@ class SparseKernelPCA(KernelTransformer):
     eigenvalues_ : ndarray of shape (n_components_,)
         n·(Λ̃ + ρ), with Λ̃ the eigenvalues of ΦWΦᵀ: the variance along the axes according to the model.
     total_variance_ : float
-        The mean of k(x, x) over the training samples.
+        The mean of ‖φ(x) − mean‖² over the training samples; of k(x, x) without a mean.
     subspace_ : Subspace
         The axes, with the eigenvalues Λ̃ of ΦWΦᵀ.
     n_components_, kernel_, anchors_, solver_
@@ -115,6 +122,7 @@ class SparseKernelPCA(KernelTransformer):
     noise_variance: float | None = None
     n_anchors: int | None = None
     kernel: KernelLike = "rbf"
+    center: bool = False
     solver: str = "newton"
     candidates: int | ArrayLike | None = None
     preimage: Any = "auto"
@@ -122,10 +130,9 @@ class SparseKernelPCA(KernelTransformer):
     tol: float = 1e-6
     random_state: Any = None
 
-    center = False
     indefinite = None  # the positive part of a kernel is expanded on all rows, and is not sparse
     _parameter_constraints = constraints(
-        *("n_components", "kernel", "preimage", "max_iter", "random_state"),
+        *("n_components", "kernel", "center", "preimage", "max_iter", "random_state"),
         noise_variance=[POSITIVE, None],
         n_anchors=[AT_LEAST_1, None],
         solver=[StrOptions(set(ALGORITHMS))],
@@ -138,7 +145,10 @@ class SparseKernelPCA(KernelTransformer):
 
     def _find(self, kernel: Kernel, X: Any, gram: Dense | None, weights: Any, rng: np.random.Generator) -> Subspace:
         self._check_asked()
-        data = Likelihood.of(kernel, X, self._candidates(kernel, X, gram, weights, rng), weights)
+        if self.center and is_lazy(X):
+            raise ValueError("center=True needs the samples in memory, and a Dask array was given. Use center=False.")
+        centred = Centred.of(kernel, X, weights) if self.center else None
+        data = Likelihood.of(centred or kernel, X, self._candidates(kernel, X, gram, weights, rng), weights)
         if data.negative_mass > validation.NEGLIGIBLE_MASS:
             warn(
                 f"The kernel matrix is indefinite: negative eigenvalues hold {data.negative_mass:.1%} of the mass of "
@@ -152,15 +162,17 @@ class SparseKernelPCA(KernelTransformer):
         self.log_likelihoods_ = np.array(fit.values)
         q = int(self.n_components) if isinstance(self.n_components, Integral) else None
         own = None if gram is None else Dense(gram.block(self.support_))
-        subspace = principal_subspace(
-            kernel, take(X, self.support_), q, gram=own, weights=w, center=False, solver="exact"
-        )
-        B = subspace.axes.B.astype(float)
-        turn = np.diag(data.signs(active, B, X)).astype(subspace.axes.B.dtype)
-        self._along = data.variances(active, B)
-        diagnostics.warn_of_spectrum(self._along, data.trace, X.shape[0])
-        total = max(data.trace, float(self._along.sum()))  # k(x, x) of an indefinite kernel may be smaller
-        return self._cut(replace(subspace, axes=subspace.axes @ turn, total_variance=total))
+        anchors, self._data = take(X, self.support_), data
+        s, left = (None, 0.0) if centred is None else centred.on_anchors(anchors)
+        settings: dict[str, Any] = {"mean": s, "center": self.center, "solver": "exact"}
+        subspace = principal_subspace(kernel, anchors, q, gram=own, weights=w, **settings)
+        along, turn = _about_mean(subspace, X, weights) if self.center else _about_origin(subspace, data, active, X)
+        self._along, trace = along, data.trace + left
+        diagnostics.warn_of_spectrum(along, trace, X.shape[0])
+        total = max(trace, float(along.sum()))  # k(x, x) of an indefinite kernel may be smaller
+        axes, offset = subspace.axes @ np.diag(turn).astype(subspace.axes.B.dtype), subspace.offset * turn
+        report = _with_mean(subspace.report, left, centred)
+        return self._cut(replace(subspace, axes=axes, offset=offset, total_variance=total, report=report))
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         n = num_samples(X)
@@ -170,6 +182,8 @@ class SparseKernelPCA(KernelTransformer):
         self._given = n, counted  # samples of weight 0 are ignored by the model, but counted in row numbers
         super()._fit(X, sample_weight)
         del self._given
+        if counted is not None:
+            self._data = replace(self._data, rows=counted[self._data.rows])
         self.support_ = self.support_ if counted is None else counted[self.support_]
         self.log_likelihoods_ = self.n_rows_ * self.log_likelihoods_
         self.log_likelihood_ = float(self.log_likelihoods_[-1])
@@ -217,6 +231,37 @@ class SparseKernelPCA(KernelTransformer):
         _warn_of_fit(fit, self.n_anchors, self.solver)
         return fit
 
+    def log_likelihood(self, w: ArrayLike, noise_variance: float | None = None) -> float:
+        """Return the log-likelihood (eq. 5) of the training samples for weights of your own, as in ``log_likelihood_``.
+
+        Parameters
+        ----------
+        w : array-like of shape (n_samples,)
+            A weight ≥ 0 for each training sample; only candidates may have one.
+        noise_variance : float or None, default=None
+            ρ; None is ``noise_variance_``.
+
+        Returns
+        -------
+        value : float
+            The value without the term −½nD log ρ. It needs the products of ``fit``, which no file contains.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_data"):
+            raise ValueError("log_likelihood needs the training samples, which a saved model does not have. Fit again.")
+        data, w = self._data, np.asarray(w, float)
+        rho = self.noise_variance_ if noise_variance is None else float(noise_variance)
+        n = int(data.rows.max(initial=-1)) + 1
+        if w.ndim != 1 or len(w) < n or np.any(w < 0) or rho <= 0:
+            raise ValueError(
+                "log_likelihood needs one weight ≥ 0 for each training sample and a noise variance above 0; weights "
+                f"of shape {w.shape} and {rho:g} were given."
+            )
+        others = np.setdiff1d(np.flatnonzero(w), data.rows)
+        if len(others):
+            raise ValueError(f"Sample {others[0]} has a weight and is not a candidate, or equals another sample.")
+        return self.n_rows_ * data.at(rho, w[data.rows]).value
+
     def _cut(self, subspace: Subspace) -> Subspace:
         """Return the first components, as many as hold the share of the variance that is wanted."""
         if isinstance(self.n_components, Integral) or self.n_components is None:
@@ -243,6 +288,28 @@ class SparseKernelPCA(KernelTransformer):
     def eigenvalues_(self) -> np.ndarray:
         """n·(Λ̃ + ρ), the eigenvalues of the model's covariance C (Tipping eq. 16) times the number of samples."""
         return self.n_rows_ * (self.subspace_.variances + self.noise_variance_)
+
+
+def _about_origin(subspace: Subspace, data: Likelihood, active: np.ndarray, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean y² along each axis, and the signs of the axes, from the products that the likelihood has."""
+    B = subspace.axes.B.astype(float)
+    return data.variances(active, B), data.signs(active, B, X)
+
+
+def _about_mean(subspace: Subspace, X: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for axes about a mean, from the coordinates of all samples."""
+    Y = subspace.project(X).astype(float)
+    p = np.full(len(Y), 1 / len(Y)) if weights is None else weights
+    return p @ Y**2, signs(Y, p[:, None], X)
+
+
+def _with_mean(report: Report, left: float, centred: Centred | None) -> Report:
+    """Return the report with what the mean on the anchors leaves of φ̄."""
+    if centred is None:
+        return report
+    share = left / centred.sqnorm if centred.sqnorm > 0 else 0.0
+    note = f"the mean is expressed on the anchors, which leaves {share:.1%} of its squared length"
+    return replace(report, outside=left, note=note)
 
 
 def _warn_of_fit(fit: Any, n_anchors: int | None, solver: str) -> None:

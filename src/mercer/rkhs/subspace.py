@@ -169,6 +169,9 @@ def principal_subspace(
     There are two methods: products with the operator A, or moments of coordinates in a basis. The second one is used
     for landmarks, and by ``solver="auto"`` if the kernel has fewer explicit features than there are rows.
     """
+    if q == 0:  # the mean alone; one axis shows whether there is any variance
+        settings: dict[str, Any] = {"groups": groups, "mean": mean, "center": center, "solver": solver, "rng": rng}
+        return principal_subspace(kernel, X, 1, gram=gram, weights=weights, **settings)[:0]
     if is_lazy(X):
         return _lazy_subspace(kernel, X, q, weights, center, solver, rng)
     setting = primal(kernel, X, solver) if gram is None and groups is None and mean is None else None
