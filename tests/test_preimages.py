@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse, random_array
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_moons
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Theirs
 
-from mercer import KernelPCA
+from mercer import KernelPCA, ProbabilisticKernelPCA
 from mercer._core import registry
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Cosine, InverseMultiquadric, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
@@ -202,3 +204,21 @@ def test_distances_solve_for_the_point():
     N, x = rng.normal(size=(4, 6, 3)), rng.normal(size=(4, 3))
     np.testing.assert_allclose(from_distances(N, np.sum((N - x[:, None]) ** 2, axis=2)), x, atol=1e-8)
     assert Distances(5).neighbours == 5
+
+
+@pytest.mark.parametrize(
+    "model", [KernelPCA(5), ProbabilisticKernelPCA(5, random_state=0)], ids=lambda m: type(m).__name__
+)
+def test_sparse_rows_have_sparse_preimages(model):
+    X = random_array((60, 200), density=0.05, rng=np.random.default_rng(0), format="csr")
+    model = model.set_params(kernel=RBF(0.3))
+    sparse, dense = clone(model).fit(X), clone(model).set_params(preimage="smoother").fit(X.toarray())
+    Y = sparse.transform(X)
+    found, expected = sparse.preimages(Y), dense.preimages(Y)
+    assert issparse(found.X)
+    np.testing.assert_allclose(found.X.toarray(), expected.X, atol=1e-12)
+    np.testing.assert_allclose(found.error, expected.error, atol=1e-12)
+    assert issparse(sparse.denoise(X))
+    assert not hasattr(sparse, "sample") or issparse(sparse.sample(3)[0])
+    with pytest.raises(ValueError, match="smoother"):
+        clone(model).set_params(preimage="fixed_point").fit(X).inverse_transform(Y)

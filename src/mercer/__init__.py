@@ -13,6 +13,7 @@ _HOMES = {
     "compress": "models.compress",
     "explore": "app.explore",
     "load": "io",
+    "reduce_axes": "models.axes",
     "register": "_core.registry",
     "SparseKernelPCA": "models.sparse",
     "KernelPCAImputer": "models.imputer",

@@ -33,6 +33,7 @@ from .app.report import report as report
 from .io import load as load, save as save
 from .models.classifier import KernelPCAClassifier as KernelPCAClassifier
 from .models.classifier_cv import KernelPCAClassifierCV as KernelPCAClassifierCV
+from .models.axes import reduce_axes as reduce_axes
 from .models.compress import compress as compress
 from .models.imputer import KernelPCAImputer as KernelPCAImputer
 from .models.kernel_pca import KernelPCA as KernelPCA

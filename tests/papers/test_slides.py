@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import KernelPCA, compress
+from mercer import KernelPCA, compress, reduce_axes
 from mercer.kernels import RBF, Polynomial
 from mercer.preimage.reduce import Targets, basis_on, errors, select
 
@@ -187,3 +187,20 @@ def test_projections_onto_a_reduced_axis_need_one_constant(name, parabola, X_new
     c = np.mean(matrix(k, parabola, Z) @ b)
     projections = (matrix(k, X_new, Z) @ b - c) / np.sqrt(b @ K @ b)
     np.testing.assert_allclose(small.transform(X_new)[:, 0], projections, atol=1e-8 * np.abs(projections).max())
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("name", KERNELS)
+def test_each_axis_on_points_of_its_own(name, free, parabola, X_new):
+    """φ_k of each axis for its own points z, at the best b; constants are means over the training points."""
+    k, kernel = KERNELS[name]
+    model = KernelPCA(2, kernel=kernel, solver="exact").fit(parabola)
+    few, A = reduce_axes(model, 3, free=free), model.subspace_.axes.B
+    shared = compress(model, 3)
+    Y = few.transform(X_new)
+    for j, (axis, Z) in enumerate(zip(few.axes, few.points, strict=True)):
+        b = axis.B[:, 0]
+        assert few.errors[j] == pytest.approx(phi_of(k, parabola, A[:, j], Z, b), abs=1e-7)
+        assert not free or few.errors[j] <= shared.compression_.errors[j] + 1e-9
+        expected = matrix(k, X_new, Z) @ b - np.mean(matrix(k, parabola, Z) @ b)
+        np.testing.assert_allclose(Y[:, j], expected, atol=1e-8)

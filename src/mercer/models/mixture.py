@@ -21,8 +21,8 @@ from .._core.warn import ComponentsWarning, warn
 from ..kernels import Precomputed, as_kernel
 from ..linalg.eigenpairs import Report
 from ..linalg.solvers.exact import Exact
-from ..preimage import as_preimage
-from ..preimage.batches import batches
+from ..preimage import bind_preimage
+from ..preimage.batches import batches, stacked
 from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.basis import Coordinates
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
@@ -278,14 +278,14 @@ class KernelPCAMixture(
         rng = generator(self.random_state)
         counts = rng.multinomial(int(n_samples), self.weights_ / self.weights_.sum())
         drawn = [self._drawn(density, p, rng) for density, p in zip(self.densities_, counts, strict=True) if p]
-        return np.vstack(drawn), np.repeat(np.arange(len(counts)), counts)
+        return stacked(drawn), np.repeat(np.arange(len(counts)), counts)
 
     def _drawn(self, density: FeatureGaussian, p: int, rng: np.random.Generator) -> np.ndarray:
         """Return the pre-images of p vectors drawn from the density of one cluster."""
         Z = density.subspace.Z
-        nearest = as_preimage(self.preimage, density.subspace.kernel).bind(density.subspace)
+        nearest = bind_preimage(self.preimage, density.subspace)
         slices = batches(p, Z.shape[0])
-        X = np.vstack([nearest(density.sample(rows.stop - rows.start, rng)).X for rows in slices])
+        X = stacked([nearest(density.sample(rows.stop - rows.start, rng)).X for rows in slices])
         return X.astype(Z.dtype) if np.issubdtype(Z.dtype, np.floating) else X
 
     @property

@@ -17,7 +17,7 @@ from .._core.tiles import row_tiles
 from .._core.warn import NoiseWarning, warn
 from ..kernels import Kernel
 from ..linalg.operators import Dense
-from ..preimage.batches import ALIVE
+from ..preimage.batches import ALIVE, stacked
 from ..rkhs import EM, Expansion, FeatureGaussian, Subspace, noise_variance, primal, principal_subspace
 from ..rkhs.gaussian import spanned_dimensions
 from ..rkhs.positive import PositivePart
@@ -344,9 +344,7 @@ class ProbabilisticKernelPCA(KernelTransformer):
         """Return the pre-images of draws from φ | h, in batches."""
         nearest, density = self._preimages(), self._kept_density()
         tiles = row_tiles(H.shape[0], ALIVE * self.subspace_.Z.shape[0])
-        return namespace(self.subspace_.axes.B).concat(
-            [nearest(density.sample_given(H[rows, :], rng)).X for rows in tiles]
-        )
+        return stacked([nearest(density.sample_given(H[rows, :], rng)).X for rows in tiles])
 
     def _kept_density(self) -> FeatureGaussian:
         """Return the density and keep it for the next samples, because the basis of its noise takes time to compute."""

@@ -169,8 +169,11 @@ class SparseKernelPCA(KernelTransformer):
         along, turn = _about_mean(subspace, X, weights) if self.center else _about_origin(subspace, data, active, X)
         self._along, trace = along, data.trace + left
         diagnostics.warn_of_spectrum(along, trace, X.shape[0])
-        total = max(trace, float(along.sum()))  # k(x, x) of an indefinite kernel may be smaller
-        axes, offset = subspace.axes @ np.diag(turn).astype(subspace.axes.B.dtype), subspace.offset * turn
+        total = trace if kernel.definite else max(trace, float(along.sum()))  # k(x, x) may be smaller
+        axes, offset = (
+            subspace.axes @ np.diag(turn).astype(subspace.axes.B.dtype),
+            subspace.offset * turn.astype(subspace.offset.dtype),
+        )
         report = _with_mean(subspace.report, left, centred)
         return self._cut(replace(subspace, axes=axes, offset=offset, total_variance=total, report=report))
 

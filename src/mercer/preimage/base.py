@@ -61,7 +61,7 @@ def squared_error(X: Array, target: Expansion) -> Array:
 
 def found(X: Array, target: Expansion, n_iter: Array | None = None, fallback: Any = None) -> PreimageResult:
     """Return the result of a method, which did not iterate unless it says so."""
-    n_iter = asarray_like(np.zeros(X.shape[0], int), X) if n_iter is None else n_iter
+    n_iter = asarray_like(np.zeros(X.shape[0], int), target.B) if n_iter is None else n_iter
     fallback = np.full(X.shape[0], "", dtype=object) if fallback is None else fallback
     return PreimageResult(X, n_iter, fallback, lambda: squared_error(X, target))
 
@@ -72,9 +72,9 @@ class Anchors:
     Targets are combinations of the axes and the mean, whose values at the anchors are computed once.
     """
 
-    def __init__(self, subspace: Subspace, rows: Array | None = None) -> None:
+    def __init__(self, subspace: Subspace, rows: Array | None = None, sparse: bool = False) -> None:
         self.kernel, self.Z = subspace.kernel, subspace.Z
-        self.rows = _rows(subspace, rows)
+        self.rows = _rows(subspace, rows, sparse)
         self.basis = double(hstack(subspace.axes.B, subspace.mean.B))
         self.at_anchors = Expansion(self.kernel, in_float64(self.Z), self.basis)(in_float64(self.Z))
 
@@ -97,8 +97,8 @@ class Anchors:
         return namespace(values).argmin(double(self.kernel.diag(self.Z)) - 2 * values, axis=1)
 
 
-def _rows(subspace: Subspace, rows: Array | None) -> Array:
-    """Return the anchors as points to return to."""
+def _rows(subspace: Subspace, rows: Array | None, sparse: bool) -> Array:
+    """Return the anchors as points to return to; sparse ones if the method can use them."""
     numbered = namespace(subspace.Z).isdtype(subspace.Z.dtype, "integral")
     if rows is not None:
         rows = asarray_like(rows, subspace.Z)
@@ -108,8 +108,11 @@ def _rows(subspace: Subspace, rows: Array | None) -> Array:
             "A precomputed kernel has no rows to return to. Use preimage=Smoother(rows=X) or Learned(rows=X) of "
             "mercer.preimage, with the rows behind the matrix."
         )
-    if hasattr(subspace.Z, "toarray"):
-        raise ValueError("Pre-images are not available for sparse rows. Fit on X.toarray().")
+    if hasattr(subspace.Z, "toarray") and not sparse:
+        raise ValueError(
+            "This pre-image method needs dense rows, and the model was fitted on sparse ones. Use preimage='smoother', "
+            "which returns sparse rows, or fit on X.toarray()."
+        )
     return subspace.Z
 
 
@@ -186,11 +189,14 @@ def as_preimage(preimage: Any, kernel: Kernel) -> Any:
 def bind_preimage(preimage: Any, subspace: Subspace) -> Nearest:
     """Return the function from vectors to points of a method, or of the name of one, for a subspace.
 
-    For arrays of other libraries than NumPy, ``"auto"`` takes the smoother where it would take the gradient.
+    For arrays of other libraries than NumPy, ``"auto"`` takes the smoother where it would take the gradient, and for
+    sparse rows always.
     """
     from . import Smoother
 
     method = as_preimage(preimage, subspace.kernel)
+    if hasattr(subspace.Z, "toarray") and isinstance(preimage, str) and preimage == "auto":
+        method = Smoother()
     if is_foreign(subspace.Z) and not getattr(method, "portable", False):
         if preimage != "auto":
             raise ValueError(

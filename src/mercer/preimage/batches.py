@@ -1,9 +1,10 @@
 """Pre-images of many vectors, some at a time: what is alive at once fits the memory budget."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 
 from .._core.arrays import Array, namespace
 from .._core.tiles import LANES, budget_entries, over_items, slices
@@ -32,13 +33,18 @@ def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, 
     over_items(work, range(len(tiles)), Y, PASS)
     xp = namespace(Y)
     X, n_iter, fallback = zip(*parts, strict=True)
-    X = xp.concat(X)
+    X = stacked(X)
 
     def errors() -> Array:
         """Lifted again where the error is asked for: the vectors of all rows would take more room than all else."""
         return xp.concat([squared_error(X[i, :], lift(Y[i, :])) for i in tiles])
 
     return PreimageResult(X, xp.concat(n_iter), np.concatenate(fallback), errors)
+
+
+def stacked(parts: Sequence[Array]) -> Array:
+    """Return rows below each other, dense or sparse."""
+    return vstack(parts).tocsr() if issparse(parts[0]) else namespace(parts[0]).concat(parts)
 
 
 def batches(n: int, m: int, d: int = 0) -> list[slice]:

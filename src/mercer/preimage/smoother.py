@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
 from .._core.arrays import Array, cast, double, largest_places, namespace
 from .._core.arrays import rows as rows_of
 from .._core.registry import register
@@ -27,7 +30,8 @@ class Smoother:
     weights : {"clipped", "linear"}, default="clipped"
         wᵢ = max(f(zᵢ), 0), or wᵢ = f(zᵢ): eq. 19 itself with ``neighbours=None`` and s = 0.
     stabilizer : float, default=0.0
-        s, the stabilising term of the denominator in units of Σ|wᵢ|: linear weights may sum to nearly 0.
+        s, the stabilising term of the denominator in units of Σ|wᵢ|: linear weights may sum to nearly 0. For dense
+        rows.
 
     Examples
     --------
@@ -50,7 +54,9 @@ class Smoother:
         """Return the function from vectors to points."""
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights must be one of {sorted(WEIGHTS)}, and {self.weights!r} was given.")
-        anchors = Anchors(subspace, self.rows)
+        if self.stabilizer and issparse(subspace.Z):
+            raise ValueError(f"stabilizer={self.stabilizer!r} adds the mean, which is not sparse. Use stabilizer=0.")
+        anchors = Anchors(subspace, self.rows, sparse=True)
         neighbours = anchors.rows.shape[0] if self.neighbours is None else self.neighbours
 
         def nearest(target: Expansion, near: Array | None = None) -> PreimageResult:
@@ -88,8 +94,10 @@ def smooth(
     size = xp.sum(w, axis=1, keepdims=True) + stabilizer * xp.sum(abs(w), axis=1, keepdims=True)
     best = xp.astype(chosen == xp.max(chosen, axis=1, keepdims=True), w.dtype)
     w, size = xp.where(size == 0, best, w), xp.where(size == 0, xp.sum(best, axis=1, keepdims=True), size)
-    w = w / size
-    points = double(points)
+    w, points = w / size, double(points)
+    if issparse(points):
+        places = np.arange(0, index.size + 1, k)
+        return csr_array((w.ravel(), index.ravel(), places), shape=(len(w), points.shape[0])) @ points
     near = xp.reshape(rows_of(points, xp.reshape(index, (-1,))), (*index.shape, points.shape[1]))
     X = xp.matmul(w[:, None, :], near)[:, 0, :]
     if stabilizer == 0:
