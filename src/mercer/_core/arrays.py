@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 Array = Any  # an array of any library that follows the standard, or a sparse matrix where a kernel supports it
 
@@ -135,6 +136,13 @@ def hstack(*parts: Any) -> Array:
     if not is_foreign(parts[0]):
         return np.column_stack(parts)
     return namespace(parts[0]).concat([part if part.ndim == 2 else part[:, None] for part in parts], axis=1)
+
+
+def vstack(*parts: Any) -> Array:
+    """Return the rows of arrays, or of sparse matrices, below each other."""
+    if hasattr(parts[0], "toarray"):
+        return sparse.vstack(parts, format="csr")
+    return namespace(parts[0]).concat(parts)
 
 
 def scatter_rows(values: Any, places: np.ndarray, n: int) -> Array:

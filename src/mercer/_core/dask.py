@@ -132,7 +132,7 @@ def rowwise(method: Method) -> Method:
     def of_rows(self: Any, X: Any) -> Any:
         if not is_lazy(X):
             return method(self, X)
-        _check_names(self, X)
+        check_names(self, X)
         estimator = copy(self)
         estimator.__dict__.pop("feature_names_in_", None)  # blocks are arrays, whose columns have no names
         return map_blocks(getattr(estimator, method.__name__), X, f"{type(self).__name__}-{method.__name__}")
@@ -140,7 +140,7 @@ def rowwise(method: Method) -> Method:
     return cast(Method, of_rows)
 
 
-def _check_names(estimator: Any, X: Any) -> None:
+def check_names(estimator: Any, X: Any) -> None:
     """Raise ValueError if the columns of a data frame are not those of ``fit``."""
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is not None and hasattr(X, "columns") and list(fitted) != list(X.columns):

@@ -43,6 +43,9 @@ class Report:
     ``outside`` is the variance outside the span of landmarks, ``outside_share`` its share of the total variance.
     ``note`` is not empty if another method than the requested one was used.
 
+    Models that ``partial_fit`` has updated also have ``rows``, the number of rows seen, ``recent_share``, the share
+    outside of the latest rows, and ``changes``, the last refreshes of the landmarks: (rows seen, landmarks exchanged).
+
     Examples
     --------
     >>> import numpy as np
@@ -62,6 +65,9 @@ class Report:
     outside: float = 0.0
     outside_share: float = 0.0
     note: str = ""
+    rows: int = 0
+    recent_share: float = 0.0
+    changes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,3 +122,14 @@ def warn_of_outside(report: Report) -> None:
             "for up to 100,000 rows solver='davidson'.",
             LandmarkWarning,
         )
+
+
+def warn_of_recent(report: Report) -> None:
+    """Warn of a batch whose variance lies to a considerable share outside the span of landmarks that do not change."""
+    if report.recent_share > OUTSIDE:
+        warn(
+            f"{report.recent_share:.1%} of the variance of the latest rows lies outside the span of the landmarks, "
+            "which do not change. Give landmarks that represent these rows too, or use solver=Landmarks(refresh=0.05), "
+            "which exchanges them.",
+            LandmarkWarning,
+        )

@@ -2,27 +2,26 @@
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
-from .._core.arrays import rows
 from .._core.registry import register
 from .._core.sklearn import StrOptions
 from ..kernels import Kernel
 from ..linalg.operators import Dense
 from ..rkhs import Subspace, primal, principal_subspace, subspace_of_moments
-from ..rkhs.landmarks import chooses_basis
+from ..rkhs.moments import Moments
 from ..rkhs.positive import PositivePart
 from . import diagnostics, validation
 from .base import KernelTransformer
 from .parameters import FROM_0, KernelLike, constraints
+from .streams import StreamMixin
 
 
 @register("kpca")
 @dataclass(eq=False, repr=False)
-class KernelPCA(KernelTransformer):
+class KernelPCA(StreamMixin, KernelTransformer):
     """Principal component analysis in the feature space of a kernel.
 
     The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are U = ΦB, B = JVΛ^{−½}, from the eigenpairs of A = JᵀKJ
@@ -103,10 +102,10 @@ class KernelPCA(KernelTransformer):
     )
 
     def _find(self, kernel: Kernel, X: Any, gram: Dense | None, weights: Any, rng: np.random.Generator) -> Subspace:
-        if self._q is None and not primal(kernel, X, self.solver):
+        if self._most is None and not primal(kernel, X, self.solver):
             validation.check_all_components(X.shape[0], self.solver, self.n_components)
         subspace = principal_subspace(
-            kernel, X, self._q, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
+            kernel, X, self._most, gram=gram, weights=weights, center=self.center, solver=self.solver, rng=rng
         )
         report = subspace.report
         if not isinstance(kernel, PositivePart):
@@ -114,34 +113,16 @@ class KernelPCA(KernelTransformer):
         diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         return self._cut(subspace)
 
-    @available_if(lambda self: chooses_basis(self.solver))
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Update the model with more samples; the landmarks and the kernel stay those of the first call.
-
-        Only for ``solver="landmarks"``. Several calls give the same model as one ``fit`` on the same landmarks.
-        Parameters are those of ``fit``.
-        """
-        if hasattr(self, "compression_"):
-            raise ValueError("A compressed model cannot be updated. Update the model it was made from.")
-        if not hasattr(self, "subspace_") or self.subspace_.moments is None:
-            return self.fit(X, sample_weight=sample_weight)
-        X = self._rows(X, "partial_fit")
-        weights, counted = validation.check_weights(sample_weight, X)
-        seen = self.subspace_.moments
-        new = seen.basis.moments(rows(X, counted), weights)
-        moments = seen.scaled(self.n_rows_ / seen.count) + new
-        subspace = subspace_of_moments(moments, self._q, self.center, self.subspace_.report.solver)
-        self.subspace_, self.n_rows_ = self._cut(subspace), moments.count
-        self.__dict__.pop("_nearest", None)
-        return self
+    def _of_moments(self, moments: Moments, solver: Any) -> Subspace:
+        return self._cut(subspace_of_moments(moments, self._most, self.center, solver))
 
     @property
-    def _q(self) -> Any:
+    def _most(self) -> Any:
         """The number of components to compute; None, for all, if a share of the variance is wanted."""
         return self.n_components if isinstance(self.n_components, Integral) else None
 
     def _cut(self, subspace: Subspace) -> Subspace:
         """Return the first components, as many as hold the share of the variance that is wanted."""
-        if self.n_components is None or self._q is not None:
+        if self.n_components is None or self._most is not None:
             return subspace
         return subspace[: subspace.holding(self.n_components)]

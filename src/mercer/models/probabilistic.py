@@ -18,12 +18,23 @@ from .._core.warn import NoiseWarning, warn
 from ..kernels import Kernel
 from ..linalg.operators import Dense
 from ..preimage.batches import ALIVE, stacked
-from ..rkhs import EM, Expansion, FeatureGaussian, Subspace, noise_variance, primal, principal_subspace
-from ..rkhs.gaussian import spanned_dimensions
+from ..rkhs import (
+    EM,
+    Expansion,
+    FeatureGaussian,
+    Subspace,
+    noise_variance,
+    primal,
+    principal_subspace,
+    subspace_of_moments,
+)
+from ..rkhs.gaussian import dimensions, spanned_dimensions
+from ..rkhs.moments import Moments
 from ..rkhs.positive import PositivePart
 from . import diagnostics, validation
 from .base import KernelTransformer
 from .parameters import FROM_0, NOT_NEGATIVE, KernelLike, check_count, constraints, generator
+from .streams import StreamMixin
 
 SHARE = 0.95  # of the variance that the components hold if their number is not given
 FLAT = 1.05  # times the noise: the direction of a component with no more variance than this is arbitrary
@@ -31,7 +42,7 @@ FLAT = 1.05  # times the noise: the direction of a component with no more varian
 
 @register("probabilistic")
 @dataclass(eq=False, repr=False)
-class ProbabilisticKernelPCA(KernelTransformer):
+class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     """A Gaussian in the feature space of a kernel, N(φ̄, WWᵀ + ρI), with q latent variables.
 
     φ(x) = φ̄ + Wh + ε, h ~ N(0, I), ε ~ N(0, ρI). The maximum likelihood estimate of W is U(Λ − ρ)^½ with the principal
@@ -123,19 +134,32 @@ class ProbabilisticKernelPCA(KernelTransformer):
         if self._needs_all and not primal(kernel, X, self.solver):
             validation.check_all_components(X.shape[0], self.solver, self.n_components)
         D = self.n_rows_ if self.noise_variance == "paper" else spanned_dimensions(kernel, X, self.center)
-        solver, most = self._resolved_solver(D), None if self._needs_all else self.n_components
-        settings: dict[str, Any] = {"q": most, "center": self.center, "solver": solver, "rng": rng}
+        solver = self._resolved_solver(D)
+        settings: dict[str, Any] = {"q": self._most, "center": self.center, "solver": solver, "rng": rng}
         subspace = principal_subspace(kernel, X, gram=gram, weights=weights, **settings)
         report = subspace.report
         if not isinstance(kernel, PositivePart):
             validation.check_indefinite("clip", report.lowest, report.negative_mass)
         diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         self._set_iterations(solver, subspace)
+        return self._with_noise(subspace, D)
+
+    def _with_noise(self, subspace: Subspace, D: float) -> Subspace:
+        """Set the noise variance in D dimensions, and return the components above it."""
         q = self._wanted(subspace)
         self.noise_variance_ = self._noise(subspace, q, D)
         if subspace.variances.shape[0]:
             self._warn_of_noise(subspace.variances[:q], self.noise_variance_)
         return FeatureGaussian.of(subspace[:q], self.noise_variance_).subspace
+
+    def _of_moments(self, moments: Moments, solver: Any) -> Subspace:
+        paper = self.noise_variance == "paper"
+        D = moments.count if paper else dimensions(moments.rows, self.kernel_, self.n_features_in_, self.center)
+        return self._with_noise(subspace_of_moments(moments, self._most, self.center, solver), D)
+
+    @property
+    def _most(self) -> int | None:
+        return None if self._needs_all else self.n_components  # type: ignore[return-value]
 
     @property
     def _needs_all(self) -> bool:

@@ -19,7 +19,7 @@ ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
 ALL_COMPONENTS = 5_000  # samples up to which all components are computed without an explicit solver
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: negative eigenvalues below it are rounding
 DTYPES = [np.float64, np.float32]
-OF_EARLIER_FITS = ("_nearest", "_density", "compression_")  # attributes that a new fit removes
+OF_EARLIER_FITS = ("_nearest", "_density", "_first_rows", "compression_")  # attributes that a new fit removes
 
 
 @contextmanager
@@ -114,13 +114,32 @@ def check_lazy_rows(estimator: Any, X: Any, kernel: Kernel | None = None, sample
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     if kernel is not None and kernel.nonnegative and dask.computed(X.min()) < 0:
         raise ValueError(f"Negative values in data passed to {type(estimator).__name__} with {kernel!r}.")
+    return X, _lazy_weights(X, sample_weight)
+
+
+def _lazy_weights(X: Any, sample_weight: Any) -> Any:
+    """Return the weights of the rows of a Dask array after validation; None if none are given."""
     if sample_weight is None:
-        return X, None
+        return None
     if sample_weight.shape != X.shape[:1]:
         raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {X.shape[:1]}!")
     if dask.computed(sample_weight.min()) < 0 or dask.computed(sample_weight.max()) <= 0:
         raise ValueError("Sample weights must not be negative, and at least one must be positive.")
-    return X, sample_weight
+    return sample_weight
+
+
+def check_lazy_batch(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+    """Return a Dask array, a batch for a fitted estimator, and its weights."""
+    if getattr(estimator.solver, "half_life", None) is not None:
+        raise ValueError("Landmarks(half_life=…) takes batches in memory, and a Dask collection was given.")
+    dask.check_names(estimator, X)
+    X = dask.as_rows(X)
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    return X, _lazy_weights(X, sample_weight)
 
 
 def check_unmasked(X: Any) -> None:

@@ -23,6 +23,7 @@ from ..linalg.operators import Dense, Gram
 from ..linalg.ritz import EPS
 from ..linalg.solvers.exact import Exact
 from .expansion import Expansion
+from .moments import Moments
 from .positive import reported
 
 TALL = 4  # times as many rows as fit the cache: m × m matrices are then added less often
@@ -114,7 +115,7 @@ class Basis:
         tile = lambda x, k_xx: k_xx - xp.sum(self(x) ** 2, axis=1)  # noqa: E731
         return map_rows(tile, X, self.kernel.diag(X), width=self.rank)
 
-    def moments(self, X: Array, weights: Array | None = None) -> "Moments":
+    def moments(self, X: Array, weights: Array | None = None) -> Moments:
         """Return the sums over the rows of 1, f, ffᵀ and k(x, x), in one pass over tiles of rows.
 
         If K_ZZ is well conditioned, they are sums of k(x, Z) that are multiplied by R once; else every tile is.
@@ -138,7 +139,7 @@ class Basis:
         if not turned:
             first, second = self.R.T @ first, self.R.T @ second @ self.R
         count = float(X.shape[0] if weights is None else namespace(w).sum(w))
-        return Moments(self, count, first, second, float(diagonal[0]))
+        return Moments(self, count, first, second, float(diagonal[0]), int(X.shape[0]))
 
 
 def _ones(X: Array) -> Array:
@@ -152,34 +153,6 @@ def _farthest(left: Array, f: int, least: float) -> np.ndarray:
     """Return the numbers of the f largest entries that are above ``least``."""
     order = namespace(left).argsort(left)[-f:]
     return row_numbers(order[rows(left, order) > least])
-
-
-@stored("landmarks.Moments")
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Sums over rows of 1, f, ffᵀ and k(x, x) in one basis: they can be added, for data in batches."""
-
-    basis: Basis
-    count: float
-    first: Array
-    second: Array
-    diagonal: float
-
-    def moved(self, convert: Any) -> "Moments":
-        """Return a copy with all arrays converted by ``convert``."""
-        first, second = convert(self.first), convert(self.second)
-        return Moments(self.basis.moved(convert), self.count, first, second, self.diagonal)
-
-    def scaled(self, c: float) -> "Moments":
-        """Return the moments for weights that are c times as large."""
-        return Moments(self.basis, *(c * part for part in self._sums))
-
-    def __add__(self, other: "Moments") -> "Moments":
-        return Moments(self.basis, *(mine + theirs for mine, theirs in zip(self._sums, other._sums, strict=True)))
-
-    @property
-    def _sums(self) -> tuple[float, Array, Array, float]:
-        return self.count, self.first, self.second, self.diagonal
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,8 +137,13 @@ def spanned_dimensions(kernel: Kernel, X: Array, center: bool) -> int:
     Distinct rows span one dimension each, minus one if they are centred, unless the kernel has fewer.
     """
     distinct = X.shape[0] if is_lazy(X) or is_foreign(X) else count_distinct(X)
+    return dimensions(distinct, kernel, X.shape[1], center)
+
+
+def dimensions(distinct: int, kernel: Kernel, d: int, center: bool) -> int:
+    """Return the dimension that a number of different rows of d columns span in feature space."""
     most = distinct - 1 if center else distinct
-    known = kernel.rank(X.shape[1], center)
+    known = kernel.rank(d, center)
     return max(1, most if known is None else min(known, most))
 
 

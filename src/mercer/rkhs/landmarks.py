@@ -1,7 +1,8 @@
 """Landmarks: a few points that represent all rows, and how they are chosen."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..linalg.operators import Gram
 from .basis import Basis
 
 ROWS_EACH = 15  # rows for each landmark among which they are chosen: a random subset if there are more
+MIN_HALF_LIFE = 1e-3  # rows: all but the last row have no weight left
 LARGE = 100_000  # rows: above it, ``solver="auto"`` does not make a pass over all pairs
 
 
@@ -28,6 +30,11 @@ class Landmarks:
 
     ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
     ``n=None`` uses 10 for each component, at least 500.
+
+    The other two are for ``partial_fit``. If a share of more than ``refresh`` of the variance of the latest rows is
+    outside the span of the landmarks, or clearly more than of the rows before, some of these rows become landmarks and
+    those that are needed least are dropped; None keeps the landmarks. Points given as an array never change. With a
+    ``half_life``, a number of rows, the weight of earlier rows is halved each time that many rows have followed.
 
     Examples
     --------
@@ -44,6 +51,24 @@ class Landmarks:
 
     n: int | None = None
     choose: Any = "rpcholesky"
+    _: KW_ONLY
+    refresh: float | None = 0.05
+    half_life: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("refresh", 0), ("half_life", MIN_HALF_LIFE)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and float(value) >= least):
+                raise ValueError(f"Landmarks({name}={value!r}): give a number of at least {least}, or None.")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether ``partial_fit`` keeps the landmarks: points that were given, or ``refresh=None``."""
+        return self.refresh is None or not isinstance(self.choose, str)
+
+    def count(self, q: int | None) -> int:
+        """Return the number of landmarks for q components."""
+        return max(500, 10 * (q or 0)) if self.n is None else self.n
 
     def basis(self, kernel: Kernel, X: Array, q: int | None, weights: Array | None, rng: np.random.Generator) -> Basis:
         """Return an orthonormal basis of the span of landmarks chosen among the rows X."""
@@ -57,7 +82,7 @@ class Landmarks:
             raise ValueError(
                 f"Landmarks(choose={self.choose!r}): give {', '.join(map(repr, CHOICES))}, row numbers or points."
             )
-        m = max(500, 10 * (q or 0)) if self.n is None else self.n
+        m = self.count(q)
         if m >= X.shape[0]:
             return take(X, slice(None))
         return CHOICES[self.choose](kernel, X, m, weights, rng)

@@ -17,9 +17,10 @@ from ..linalg.eigenpairs import Eigenpairs, Report, eigenpairs
 from ..linalg.operators import Covariance, Dense, Gram
 from ..linalg.signs import signs
 from ..linalg.solvers.exact import Exact
-from .basis import Basis, Moments
+from .basis import Basis
 from .expansion import Expansion
 from .landmarks import Landmarks, choose, choose_for
+from .moments import Moments
 from .positive import reported
 from .primal import Primal, anchors, on_anchors, primal
 
@@ -297,14 +298,14 @@ def subspace_of_moments(moments: Moments, q: int | None = None, center: bool = T
     """
     basis = moments.basis
     f_mean = moments.first / moments.count if center else zeros(moments.first.shape, moments.first)
-    f, xp = f_mean.shape[0], namespace(f_mean)
+    f = f_mean.shape[0]
     C = moments.second / moments.count - f_mean[:, None] * f_mean
     mean_sqnorm = float(f_mean @ f_mean)
     rows = max(1.0, moments.count / f) if f else 1.0  # the rounding errors are those of sums over rows
     pairs = eigenpairs(Dense(C), q, Exact(), floor=lambda: rows * mean_sqnorm)
     W = pairs.vectors * signs((basis(basis.given) - f_mean) @ pairs.vectors, points=basis.given)
-    total = moments.diagonal / moments.count - mean_sqnorm
-    outside = max(moments.diagonal - float(xp.sum(xp.linalg.diagonal(moments.second))), 0.0) / moments.count
+    total = moments.variance(center)
+    outside = moments.outside / moments.count
     dtype = basis.dtype
     return Subspace(
         axes=Expansion(basis.kernel, basis.Z, cast(basis.R @ W, dtype)),

@@ -1,0 +1,165 @@
+"""``partial_fit``: models that follow from moments on landmarks, and are updated batch by batch."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from .._core.arrays import Array, is_foreign, rows, vstack
+from .._core.dask import is_lazy
+from ..kernels import Precomputed
+from ..rkhs import Subspace
+from ..rkhs.align import aligned
+from ..rkhs.landmarks import chooses_basis
+from ..rkhs.moments import Moments
+from ..rkhs.refresh import Followed, fading, follow
+from . import diagnostics, validation
+from .parameters import generator
+
+FIRST_ROWS = 2000  # up to which a model keeps its rows: kernel width and landmarks are those of a fit on all of them
+LAST_CHANGES = 100  # that ``solver_`` lists
+
+
+class StreamMixin:
+    """Mixin for estimators whose fitted state follows from the moments of coordinates on landmarks."""
+
+    center: Any
+    random_state: Any
+    solver: Any
+    subspace_: Subspace
+    n_rows_: float
+    kernel_: Any
+
+    @abstractmethod
+    def _of_moments(self, moments: Moments, solver: Any) -> Subspace:
+        """Return the subspace of moments, in units of rows."""
+
+    @property
+    @abstractmethod
+    def _most(self) -> int | None:
+        """The number of components to compute; None for all."""
+
+    @property
+    def moments_(self) -> Moments:
+        """Sums over the training samples of 1, f, ffᵀ and k(x, x), f the coordinates in a basis on the landmarks.
+
+        They determine the model, and the sums over different samples add up: see :func:`mercer.merge`.
+        """
+        moments = self.subspace_.moments
+        if moments is None:
+            raise AttributeError("moments_: only models with solver='landmarks', not compressed, have moments.")
+        return moments if moments.count == self.n_rows_ else moments.scaled(self.n_rows_ / moments.count)
+
+    @available_if(lambda self: chooses_basis(self.solver))
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Update the model with a batch of samples; only for ``solver="landmarks"``.
+
+        If too much of the variance of recent samples is outside the span of the landmarks, some of the landmarks are
+        exchanged for samples of the batch (``Landmarks(refresh=…)``); landmarks given as an array never change, and
+        then several calls give the same model as one ``fit``. The time for a batch does not depend on the number of
+        batches before. Signs and order of the components continue those before. The kernel's parameters are those of
+        the first 2000 samples. ``solver_`` reports the samples seen, the landmarks exchanged and the share outside.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next samples.
+        y : None
+            Not used, present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        if hasattr(self, "compression_"):
+            raise ValueError("A compressed model cannot be updated. Update the model it was made from.")
+        with validation.unchanged_on_error(self):
+            if getattr(getattr(self, "subspace_", None), "moments", None) is None:
+                self._first_batch(X, sample_weight)
+            else:
+                self._next_batch(X, sample_weight)
+        self.__dict__.pop("_nearest", None)
+        self.__dict__.pop("_density", None)
+        return self
+
+    def _first_batch(self, X: Any, sample_weight: Any) -> None:
+        """Fit the model on the first batch, and keep its rows if there are few."""
+        self.fit(X, sample_weight=self._faded(X, sample_weight))  # type: ignore[attr-defined]
+        batch, weights = self._batch(X, sample_weight)
+        if self._can_keep(batch):
+            self._first_rows = (batch.copy(), weights)
+        self._report(Followed(self.moments_, self.subspace_.report.outside), self.moments_.rows)
+
+    def _next_batch(self, X: Any, sample_weight: Any) -> None:
+        """Add a batch to the moments; while there are few rows, fit on all of them again."""
+        before = self.subspace_
+        batch, weights = self._batch(X, sample_weight)
+        seen, kept = before.report.rows or self.moments_.rows, self.__dict__.pop("_first_rows", None)
+        if kept is not None and kept[0].shape[0] + batch.shape[0] <= FIRST_ROWS:
+            self._fit_again(vstack(kept[0], batch), _appended(kept, batch, weights))
+            followed = Followed(self.moments_, self.subspace_.report.outside)
+        else:
+            followed = self._followed(batch, weights)
+            self.n_rows_ = followed.moments.count
+            self.subspace_ = self._of_moments(followed.moments, before.report.solver)
+        self.subspace_ = aligned(self.subspace_, before)
+        self._report(followed, seen + batch.shape[0], before.report.changes)
+
+    def _fit_again(self, X: Array, weights: Any) -> None:
+        """Fit the model on all rows so far, which it keeps."""
+        names = self.__dict__.get("feature_names_in_")
+        self._fit(X, self._faded(X, weights))  # type: ignore[attr-defined]
+        if names is not None:
+            self.feature_names_in_ = names
+        self._first_rows = (X, weights)
+
+    def _faded(self, X: Any, weights: Any) -> Any:
+        """Return the weights of rows of which the last is the latest."""
+        half_life = getattr(self.solver, "half_life", None)
+        if half_life is None:
+            return weights
+        return fading(X.shape[0], half_life, None if weights is None else np.asarray(weights, float), np.empty(0))
+
+    def _followed(self, batch: Array, weights: Any) -> Followed:
+        report, setting = self.subspace_.report, self.subspace_.report.solver
+        seen, recent = self.moments_, report.recent_share * self.subspace_.total_variance
+        if setting.half_life is not None:
+            seen, weights = seen.scaled(0.5 ** (batch.shape[0] / setting.half_life)), self._faded(batch, weights)
+        rng, m = generator(self.random_state), setting.count(self._most)
+        return follow(seen, recent, batch, weights, setting, m, self.center, rng)
+
+    def _report(self, followed: Followed, seen: int, changes: tuple = ()) -> None:
+        """Enter in ``solver_`` what the batch has changed; warn of rows that fixed landmarks do not represent."""
+        total = self.subspace_.total_variance
+        share = followed.recent / total if total > 0 else 0.0
+        changes = (*changes, (seen, followed.exchanged)) if followed.exchanged else changes
+        report = replace(self.subspace_.report, rows=seen, recent_share=share, changes=changes[-LAST_CHANGES:])
+        self.subspace_ = replace(self.subspace_, report=report)
+        if report.solver.fixed:
+            diagnostics.warn_of_recent(report)
+
+    def _batch(self, X: Any, sample_weight: Any) -> tuple[Array, Any]:
+        """Return the validated samples of positive weight, and their weights."""
+        if is_lazy(X):
+            return validation.check_lazy_batch(self, X, sample_weight)
+        X = self._rows(X, "partial_fit")  # type: ignore[attr-defined]
+        weights, counted = validation.check_weights(sample_weight, X)
+        return X if counted.shape[0] == X.shape[0] else rows(X, counted), weights
+
+    def _can_keep(self, batch: Array) -> bool:
+        """Return True for few rows in memory; a precomputed matrix has no rows."""
+        in_memory = not is_lazy(batch) and not is_foreign(batch) and not isinstance(self.kernel_, Precomputed)
+        return in_memory and batch.shape[0] <= FIRST_ROWS
+
+
+def _appended(kept: tuple, batch: Array, weights: Any) -> Any:
+    """Return the weights of the rows kept and of a batch; None if none were given."""
+    if kept[1] is None and weights is None:
+        return None
+    parts = (kept[1], kept[0].shape[0]), (weights, batch.shape[0])
+    return np.concatenate([np.ones(n) if w is None else w for w, n in parts])

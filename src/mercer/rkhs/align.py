@@ -1,0 +1,64 @@
+"""Continuity of components: signs and order of new axes are those of the axes before, where they can be."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from .._core.arrays import cast, columns, double, is_foreign, namespace, rows
+from .subspace import Subspace
+
+CLOSE = 1.02  # ratio of variances up to which components keep their order: the sampling error of 5000 rows
+
+
+def aligned(new: Subspace, old: Subspace) -> Subspace:
+    """Return the axes with the signs, and for nearly equal variances the order, that bring them closest to the old.
+
+    This is the Procrustes problem over signed permutations: its solutions are principal axes, as rotations are not.
+    """
+    if len(new.axes) == 0 or len(old.axes) == 0:
+        return new
+    values = _overlap(new, old)
+    order = _order(np.array([float(v) for v in new.variances]), values)
+    previous = _previous(values[:, order])
+    signs = np.array([1.0 if i < 0 or values[i, j] >= 0 else -1.0 for i, j in zip(previous, order, strict=True)])
+    turned = _reordered(new, order)
+    xp = namespace(new.axes.B)
+    flips = cast(xp.asarray(signs), new.axes.B.dtype)
+    return replace(
+        turned, axes=replace(turned.axes, B=turned.axes.B * flips), offset=turned.offset * cast(flips, new.offset.dtype)
+    )
+
+
+def _overlap(new: Subspace, old: Subspace) -> np.ndarray:
+    """Return the inner products of old and new axes; if the kernel has changed, correlations on the old anchors."""
+    if new.kernel == old.kernel:
+        overlap = double(old.axes.inner(new.axes))
+        return np.array([[float(v) for v in row] for row in overlap]) if is_foreign(overlap) else overlap
+    before, after = (np.asarray(subspace.project(old.Z), float) for subspace in (old, new))
+    before, after = before / np.linalg.norm(before, axis=0), after / np.linalg.norm(after, axis=0)
+    return before.T @ after
+
+
+def _previous(overlap: np.ndarray) -> np.ndarray:
+    """Return for each new component the number of the old one that it continues, −1 for none."""
+    found = np.full(overlap.shape[1], -1)
+    before, after = linear_sum_assignment(-np.abs(overlap))
+    found[after] = before
+    return found
+
+
+def _order(variances: np.ndarray, overlap: np.ndarray) -> np.ndarray:
+    """Return the order: neighbours are exchanged if they had the other order and their variances are close."""
+    order, previous = np.arange(len(variances)), _previous(overlap)
+    for _ in range(len(order)):
+        for j in range(len(order) - 1):
+            a, b = order[j], order[j + 1]
+            if previous[a] > previous[b] >= 0 and variances[a] < CLOSE * variances[b]:
+                order[j], order[j + 1] = b, a
+    return order
+
+
+def _reordered(subspace: Subspace, order: np.ndarray) -> Subspace:
+    axes = replace(subspace.axes, B=columns(subspace.axes.B, order))
+    return replace(subspace, axes=axes, variances=rows(subspace.variances, order), offset=rows(subspace.offset, order))
