@@ -47,15 +47,15 @@ class Moments:
 
     def scaled(self, c: float) -> "Moments":
         """Return the moments for weights that are c times as large."""
-        return Moments(self.basis, *(c * part for part in self._sums), self.rows)
+        sums = [c * part for part in self._sums]
+        return replace(self, count=sums[0], first=sums[1], second=sums[2], diagonal=sums[3])
 
     def __add__(self, other: "Moments") -> "Moments":
-        sums = (mine + theirs for mine, theirs in zip(self._sums, other._sums, strict=True))
-        return Moments(self.basis, *sums, self.rows + other.rows)
+        sums = [mine + theirs for mine, theirs in zip(self._sums, other._sums, strict=True)]
+        return Moments(self.basis, *sums, rows=self.rows + other.rows)  # type: ignore[misc]
 
     def __sub__(self, other: "Moments") -> "Moments":
-        sums = (mine - theirs for mine, theirs in zip(self._sums, other._sums, strict=True))
-        return Moments(self.basis, *sums, self.rows - other.rows)
+        return replace(self + other.scaled(-1.0), rows=self.rows - other.rows)
 
     def into(self, basis: "Basis") -> "Moments":
         """Return the moments of the rows' projections in another basis: f′ = Tf, T = R′ᵀk(Z′, Z)R.
@@ -79,7 +79,7 @@ class Moments:
         return self.diagonal / self.count - (float(self.first @ self.first) / self.count**2 if center else 0.0)
 
     @property
-    def _sums(self) -> tuple[float, Array, Array, float]:
+    def _sums(self) -> tuple[Any, Array, Array, Any]:
         return self.count, self.first, self.second, self.diagonal
 
 

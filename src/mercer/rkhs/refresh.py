@@ -83,7 +83,7 @@ def _badly_represented(
     """Return rows for new landmarks: pivots of k(x, y) − f(x)ᵀf(y) on the batch; None if all are in the span."""
     part, some = sample_rows(X, ROWS_EACH * basis.Z.shape[0], rng)
     w = None if weights is None else take(weights, some)
-    left = Residual(Gram(basis.kernel, in_float64(part)), basis(part))
+    left: Any = Residual(Gram(basis.kernel, in_float64(part)), basis(part))
     farthest, scale = largest(left.diag()), largest(basis.kernel.diag(part))
     if farthest <= SPANNED * scale:
         return None
