@@ -37,6 +37,7 @@ from .models.axes import reduce_axes as reduce_axes
 from .models.compress import compress as compress
 from .models.imputer import KernelPCAImputer as KernelPCAImputer
 from .models.kernel_pca import KernelPCA as KernelPCA
+from .models.merge import landmarks as landmarks, merge as merge, remove as remove
 from .models.mixture import KernelPCAMixture as KernelPCAMixture
 from .models.monitor import KernelPCAMonitor as KernelPCAMonitor
 from .models.probabilistic import ProbabilisticKernelPCA as ProbabilisticKernelPCA
