@@ -8,8 +8,10 @@ from .linalg.solvers.exact import Exact
 from .linalg.solvers.lanczos import Lanczos
 from .linalg.solvers.randomized import Randomized
 from .rkhs.landmarks import Landmarks, choose
+from .rkhs.loadings import EM
 
 __all__ = [
+    "EM",
     "Covariance",
     "Davidson",
     "Dense",

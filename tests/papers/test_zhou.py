@@ -88,6 +88,23 @@ def test_the_loading_matrix_lies_in_the_span_of_the_rows(solver):
     assert_close(W @ W.T, Phi @ J @ loading() @ loading().T @ J.T @ Phi.T)  # (8)
 
 
+def test_the_matrix_q_8_and_9_and_em_from_it():
+    fitted = model("exact")
+    Q = fitted.loadings_
+    assert_close(Q @ Q.T, loading() @ loading().T)  # (9), up to signs
+    again = model(EM(init=Q))
+    assert again.n_iter_ == 1
+    np.testing.assert_allclose(again.explained_variance_, fitted.explained_variance_, rtol=1e-9)
+    with pytest.raises(ValueError, match="shape"):
+        model(EM(init=Q[1:]))
+    with pytest.raises(ValueError, match="sample_weight"):
+        _ = (
+            ProbabilisticKernelPCA(q, kernel=QUADRATIC, solver="exact")
+            .fit(X, sample_weight=np.arange(1, N + 1))
+            .loadings_
+        )
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_covariance_its_inverse_and_its_determinant(solver):
     fitted, Q = model(solver), loading()

@@ -37,6 +37,7 @@ from .parameters import FROM_0, NOT_NEGATIVE, KernelLike, check_count, constrain
 from .streams import StreamMixin
 
 SHARE = 0.95  # of the variance that the components hold if their number is not given
+ORTHONORMAL = 1e-3  # columns of V that differ more from length 1 are not eigenvectors of A
 FLAT = 1.05  # times the noise: the direction of a component with no more variance than this is arbitrary
 
 
@@ -168,7 +169,8 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
 
     def _resolved_solver(self, dimensions: float) -> Any:
         """Return the solver; ``"em"`` has the parameters of this model."""
-        if not isinstance(self.solver, str) or self.solver != "em":
+        given = EM() if isinstance(self.solver, str) and self.solver == "em" else self.solver
+        if not isinstance(given, EM):
             return self.solver
         if isinstance(self.noise_variance, str) and self._needs_all:
             raise ValueError(
@@ -176,7 +178,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
                 "integer."
             )
         rho = None if isinstance(self.noise_variance, str) else float(self.noise_variance)
-        return EM(rho, dimensions, self.max_iter, self.tol)
+        return EM(rho, dimensions, self.max_iter, self.tol, given.init)
 
     def _set_iterations(self, solver: Any, subspace: Subspace) -> None:
         """Set ``n_iter_`` and, for EM, ``log_likelihoods_``; warn if EM has not converged."""
@@ -243,6 +245,23 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         if kept is not None and kept.subspace is self.subspace_:
             return kept
         return FeatureGaussian(self.subspace_, self.noise_variance_)
+
+    @property
+    def loadings_(self) -> Array:
+        """Q = V(I − ρΛ⁻¹)^½ of the loading matrix W = ΦJQ (Zhou eq. 8 and 9), a row for each sample: (n_samples, q).
+
+        Only for exact models of samples without weights. ``solver=EM(init=Q)`` of :mod:`mercer.eigen` starts from it.
+        """
+        subspace = self.subspace_
+        n, xp = subspace.Z.shape[0], namespace(subspace.axes.B)
+        V = subspace.axes.B * xp.sqrt(n * subspace.variances)
+        lengths = xp.sum(V * V, axis=0)
+        if subspace.moments is not None or not xp.all(abs(lengths - 1) < ORTHONORMAL):
+            raise ValueError(
+                "loadings_ has a row for each training sample, and this model has other anchors, or sample weights. "
+                "Fit with solver='exact' and without sample_weight."
+            )
+        return V * xp.sqrt(xp.clip(1 - self.noise_variance_ / subspace.variances, 0, None))
 
     @property
     def posterior_variance_(self) -> Array:

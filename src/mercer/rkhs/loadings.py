@@ -1,6 +1,7 @@
 """Zhou's expectation–maximisation for the empirical loading matrix, as an eigensolver."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -22,12 +23,27 @@ class EM:
     M = ρI + QᵀAQ, and QᵀA²Q = (AQ)ᵀ(AQ): a step is one product with A. ``rho=None`` re-estimates ρ in every step, in a
     space of ``dimensions`` (Tipping & Bishop 1999, eq. 28). It ends when ‖Av − λv‖ ≤ ``tol``·λ₁ for all q Ritz pairs:
     the scale of Q needs about λ₁/ρ steps, its span far fewer, and only the span is used.
+
+    As ``solver=EM(init=Q)`` of :class:`mercer.ProbabilisticKernelPCA` it starts from Q; the other settings are those of
+    the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import ProbabilisticKernelPCA
+    >>> from mercer.eigen import EM
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> Q = ProbabilisticKernelPCA(2, solver="exact").fit(X).loadings_
+    >>> model = ProbabilisticKernelPCA(2, solver=EM(init=Q)).fit(X)
+    >>> model.n_iter_  # it starts at the solution
+    1
     """
 
     rho: float | None = None
     dimensions: float = 0.0
     max_iter: int = 1000
     tol: float = 1e-6
+    init: Any = None  # the first Q, (n, q); None for a random one
     log_likelihoods: list = field(default_factory=list, repr=False)  # of a mean row, one for each step: written to
 
     portable = False
@@ -35,7 +51,7 @@ class EM:
     def __call__(self, A: Operator, q: int, rng: np.random.Generator) -> Ritz:
         """Return Ritz pairs of A. Q is stored as VT with an orthonormal V, so that no column underflows."""
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * A.shape[0] ** 2 <= budget_bytes() else A
-        V, T = np.linalg.qr(rng.standard_normal((A.shape[0], q)).astype(A.dtype))[0], np.eye(q)
+        V, T = self._start(A, q, rng)
         AV = A @ V
         trace = max(float(A.diag().sum(dtype=float)), 0.0)
         rho = trace / self.dimensions if self.rho is None else self.rho
@@ -53,6 +69,16 @@ class EM:
             V, T, AV = V_new, T_new, AV_new
         self.log_likelihoods.append(self._at_best(ritz.values, trace))
         return ritz
+
+    def _start(self, A: Operator, q: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first Q = VT: given, or with random orthonormal columns."""
+        if self.init is None:
+            return np.linalg.qr(rng.standard_normal((A.shape[0], q)).astype(A.dtype))[0], np.eye(q)
+        Q = np.asarray(self.init, A.dtype)
+        if Q.shape != (A.shape[0], q):
+            raise ValueError(f"EM(init=Q) needs an array of shape {(A.shape[0], q)}, and one of {Q.shape} was given.")
+        V, T = np.linalg.qr(Q)
+        return V, T.astype(float)
 
     @property
     def _counted(self) -> float:
