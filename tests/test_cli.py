@@ -106,6 +106,7 @@ def test_commands_are_those_of_the_contract():
         "demo",
         "denoise",
         "fit",
+        "check",
         "info",
         "inverse",
         "plan",
@@ -150,7 +151,7 @@ def test_the_version_is_that_of_the_project():
         ["report", "m", "x.csv", "-o", "-"],
         ["transform", "no such model", "x.csv"],
         ["transform", "m", "x.csv", "--json"],
-        ["transform", "m", "x.csv", "-o", "t.csv.gz"],
+        ["transform", "m", "x.csv", "-o", "t.dat"],
         ["sample", "m", "-n", "0"],
         ["compress", "m", "-o", "s"],
         ["plan", "--rows", "1.5", "--columns", "2"],
@@ -369,7 +370,11 @@ def test_what_is_done_to_a_table_is_said_aloud(folder, tmp_path):
     result = done("fit", folder / "iris.csv", "-o", tmp_path / "n", "--exclude", "id,species", "--no-scale")
     assert "mean 0" not in result.stderr
     result = done("fit", folder / "iris.csv", "-o", tmp_path / "o", "--exclude", "id", "--categorical", "one-hot")
-    assert "1 column (species)" in result.stderr
+    assert "One-hot encoded: species (category)" in result.stderr
+    result = done("fit", folder / "iris.csv", "-o", tmp_path / "p")
+    assert "Left out: id (id)" in result.stderr
+    assert mercer.io.read(tmp_path / "p").recipe.left_out == {"id": "id"}
+    assert "'id'" in refused("fit", folder / "iris.csv", "-o", tmp_path / "q", "--strict")
     clean = frame(done("denoise", tmp_path / "o", folder / "iris.csv"))
     assert set(clean["species"]) <= {"setosa", "versicolor", "virginica"}
 
@@ -383,7 +388,7 @@ def test_rows_with_gaps(tmp_path):
     options = ["--columns", "a,b", "-q", 2]
     assert "line 6, column 'b'" in refused("fit", tmp_path / "t.csv", "-o", tmp_path / "m", *options)
     told = done("fit", tmp_path / "t.csv", "-o", tmp_path / "drop", "--missing", "drop", *options)
-    assert "1 rows with empty cells" in told.stderr
+    assert "1 row with empty cells" in told.stderr
     scores = frame(done("transform", tmp_path / "drop", tmp_path / "t.csv", "--keep", "id"))
     assert scores["id"].tolist() == [i for i in range(30) if i != 4]
     done("fit", tmp_path / "t.csv", "-o", tmp_path / "mean", "--missing", "mean", *options)
@@ -420,7 +425,10 @@ def test_a_bad_table_is_refused_in_one_line_and_nothing_is_written(name, tmp_pat
         ("a,b\n1,2\n3,x\n4,5\n", ["line 3", "'b'", "'x'"]),
         ("a,b\n1,2\n3,inf\n4,5\n", ["line 3", "'b'", "finite"]),
         ("a,b\n1,2\n3,\n4,5\n", ["line 3", "'b'", "--missing"]),
-        ("a,b\n1,u\n3,v\n4,w\n", ["'b'", "text", "--exclude"]),
+        (
+            "a,b,c\n" + "".join(f"{i % 7},u{i % 30},v{i % 40}\n" for i in range(90)),
+            ["'b'", "'c'", "text", "--exclude b,c"],
+        ),
         (",".join(f"c{i}" for i in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n", ["100000 columns"]),
     ],
     ids=["words", "inf", "gap", "categories", "100 000 columns"],

@@ -36,7 +36,9 @@ def table(n=N, words=True):
 
 
 def opened(**options):
-    return Session(of_table(table(), "tanks.csv", file="tanks.csv", **({"target": "kind"} | options)))
+    return Session(
+        of_table(table(), "tanks.csv", file="tanks.csv", **({"target": "kind", "categorical": "error"} | options))
+    )
 
 
 def fitted(session, **settings):
@@ -221,7 +223,8 @@ def test_tables_with_gaps_words_and_empty_columns():
     notes = " ".join(session.answer("open", {})[0]["notes"])
     assert "5 empty cells are filled" in notes
     assert "nothing" in notes
-    assert "place, town" in notes
+    assert "nothing (empty)" in notes
+    assert "One-hot encoded: place, town" in notes
     assert "kind" in session.data.columns
     fitted(session)
     dropped = of_table(Table(columns, "a.csv"), "a.csv", missing="drop")
@@ -242,14 +245,14 @@ def test_what_cannot_be_shown_is_refused():
 def test_a_csv_text_replaces_the_table():
     session = opened()
     fitted(session)
-    info = session.table(b"a,b,c\n" + b"".join(b"%d,%d,%d\n" % (i, i * i, -i) for i in range(20)))[0]
+    info = session.table(b"a,b,c\n" + b"".join(b"%d,%d,%d\n" % (i, i * i, -(i**3)) for i in range(20)))[0]
     assert info["rows"] == 20
     assert info["model"] is None
     assert fitted(session)[1][0].shape == (20,)
     for text in (b"", b"a,b\n1\n", b"\xff\xfe", b"a,b\nx,y\n", b",".join(b"c%d" % i for i in range(10_000)) + b"\n"):
         with pytest.raises(TableError):
             session.table(text)
-    assert session.data.columns == ["a", "b", "c"]
+    assert session.data.columns == ["b", "c"]  # a is an id
 
 
 def test_pictures_are_found_by_their_smoothness():

@@ -10,6 +10,7 @@ _HOMES = {
     "KernelPCA": "models.kernel_pca",
     "ProbabilisticKernelPCA": "models.probabilistic",
     "KernelPCAMixture": "models.mixture",
+    "check": "tables",
     "compress": "models.compress",
     "explore": "app.explore",
     "landmarks": "models.merge",
@@ -46,6 +47,7 @@ _MODULES = {
     "plots",
     "preimage",
     "select",
+    "tables",
     "testing",
 }
 

@@ -94,6 +94,8 @@ def _from_arrow(values: Any, name: str, source: str, arrow: Any) -> np.ndarray:
         return np.array(values.to_pylist(), dtype=object)
     if kind.is_boolean(values.type) or kind.is_integer(values.type) or kind.is_floating(values.type):
         return values.cast(arrow.float64(), safe=False).to_numpy()
+    if kind.is_temporal(values.type):
+        return np.array([None if value is None else str(value) for value in values.to_pylist()], dtype=object)
     raise TableError(f"{source}: column {name!r} has the type {values.type}. Leave it out with --exclude {name!r}.")
 
 

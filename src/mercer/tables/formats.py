@@ -1,8 +1,10 @@
 """File formats: which reader a table needs, and how results are written."""
 
 import csv
+import gzip
 import io
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from .text import read_text
 
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 PIPE = "-"
+GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 _SUFFIXES = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _SUFFIXES |= {".npy": "npy", ".npz": "npz"}
 _STARTS = {b"PAR1": "parquet", b"\x93NUM": "npy", b"PK\x03\x04": "npz"}  # first bytes, for standard input
@@ -29,7 +32,8 @@ def format_of(path: str | Path, given: str | None = None) -> str | None:
     """Return the format given, or that of the file extension; None for a pipe, whose first bytes are checked later."""
     if given or path == PIPE:
         return given
-    found = _SUFFIXES.get(Path(path).suffix.lower())
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    found = _SUFFIXES.get(([""] + [suffix for suffix in suffixes if suffix != ".gz"])[-1])
     if found is None:
         known = ", ".join(FORMATS)
         raise TableError(f"{path}: cannot infer the format from the file extension. Pass {known} with --from or --to.")
@@ -38,14 +42,18 @@ def format_of(path: str | Path, given: str | None = None) -> str | None:
 
 def read(
     path: str | Path,
-    select: Select,
+    select: Select | None = None,
     *,
     format: str | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
     header: bool = True,
 ) -> Table:
-    """Read the columns that ``select`` returns when called with all names; the path ``"-"`` is standard input."""
+    """Read the columns that ``select`` returns when called with all names, by default all of them.
+
+    The path ``"-"`` is standard input; a file that is compressed by gzip is decompressed.
+    """
+    select = _all if select is None else select
     format, source = format_of(path, format), "standard input" if path == PIPE else str(path)
     with _opened(path) as stream:
         format = format or _STARTS.get(stream.peek(4)[:4], "csv")
@@ -55,11 +63,29 @@ def read(
         return read_text(stream, source, select, delimiter=delimiter, decimal=decimal, header=header)
 
 
+def _all(names: list[str], named: bool, more: list[str] | tuple[str, ...] = ()) -> list[str]:
+    return [*names, *more]
+
+
+class _Decompressed(gzip.GzipFile):
+    """A compressed file whose damage is an error of the table."""
+
+    def __init__(self, stream: Any):
+        super().__init__(fileobj=stream)
+        self.source = stream.name
+
+    def read(self, size: int | None = -1) -> bytes:
+        try:
+            return super().read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise TableError(f"{self.source}: the compressed file is cut short or damaged ({error}).") from None
+
+
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Any]:
     if path != PIPE:
         with open(path, "rb") as stream:
-            yield stream
+            yield io.BufferedReader(_Decompressed(stream)) if stream.peek(2)[:2] == GZIP else stream
         return
     stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
     try:
@@ -74,6 +100,9 @@ def write(columns: dict[str, np.ndarray], path: str | Path, *, format: str | Non
     A file is written completely or not at all. Numbers are written so that reading returns the same bits.
     """
     format = format_of(path, format) or "csv"
+    compressed = str(path).lower().endswith(".gz")
+    if compressed and format not in {"csv", "tsv"}:
+        raise TableError(f"{path}: only CSV and TSV are written compressed. Leave out .gz.")
     if path == PIPE:
         try:
             _write(sys.stdout.buffer, columns, format, "standard output")
@@ -83,7 +112,11 @@ def write(columns: dict[str, np.ndarray], path: str | Path, *, format: str | Non
             raise
         return
     with replacing(path) as stream:
-        _write(stream, columns, format, str(path))
+        if not compressed:
+            _write(stream, columns, format, str(path))
+            return
+        with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as archive:  # no date: equal tables give equal files
+            _write(archive, columns, format, str(path))  # type: ignore[arg-type]
 
 
 def _write(stream: BinaryIO, columns: dict[str, np.ndarray], format: str, source: str) -> None:

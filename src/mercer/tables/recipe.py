@@ -1,12 +1,13 @@
 """The recipe that turns tables into rows for a model and back: learned once, and stored with the model."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from .._core.registry import stored
+from .check import ENCODED, features
 from .table import Names, Table, TableError, as_table, categories_of, is_missing
 
 MISSING = ("error", "drop", "mean", "impute")
@@ -19,7 +20,8 @@ class Recipe:
 
     Text columns are one-hot encoded by their ``categories``. Then x ↦ (x − ``mean``) / ``scale``, which are 0 and 1 for
     encoded texts and for tables that are not scaled. A missing value is an error, its row is dropped, or it is filled
-    with ``fill``, the mean of the column, or by the fitted ``imputer``. The source has ``width`` columns.
+    with ``fill``, the mean of the column, or by the fitted ``imputer``. The source has ``width`` columns, of which
+    ``left_out`` (name ↦ kind) are not features.
     """
 
     columns: list[str]
@@ -32,6 +34,7 @@ class Recipe:
     named: bool = True
     width: int = 0
     imputer: Any = None
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def features(self) -> list[str]:
@@ -120,21 +123,28 @@ class Recipe:
 
 def learn(
     table: Table,
-    columns: Names,
+    columns: Names = (),
     *,
+    include: Names = (),
+    exclude: Names = (),
     missing: str = "error",
-    categorical: str = "error",
+    categorical: str = "auto",
     scale: bool = True,
     target: str | None = None,
     imputer: Any = None,
+    strict: bool = False,
 ) -> Recipe:
-    """Return the recipe for some columns of a table.
+    """Return the recipe for the features of a table, as ``mercer fit`` does.
 
-    Means and scales are computed from the values that are not missing; a constant column has the scale 1.
+    Ids, dates and free text are left out unless named in ``columns`` or ``include``; see :func:`mercer.check`. Means
+    and scales are computed from the values that are not missing; a constant column has the scale 1.
     """
-    encoded = [name for name in columns if categorical == "one-hot" and table.is_text(name)]
+    used, left_out = features(
+        table, columns, target=target, include=include, exclude=exclude, categorical=categorical, strict=strict
+    )
+    encoded = [name for name, action in used.items() if action == ENCODED]
     recipe = Recipe(
-        columns=list(columns),
+        columns=list(used),
         categories={name: categories_of(table.columns[name]) for name in encoded},
         missing=missing,
         fill=np.zeros(1),
@@ -143,14 +153,12 @@ def learn(
         target=target,
         named=table.named,
         width=len(table.names) + len(table.others),
+        left_out=left_out,
     )
-    for name in columns:
-        if is_missing(table.columns[name]).all():
-            raise TableError(f"{table.source}: column {name!r} is empty. Leave it out with --exclude {name!r}.")
     X = recipe.encode(table) if missing in {"mean", "impute"} else recipe.apply(table)[0]
     scaler = StandardScaler().fit(X)
-    widths = [len(recipe.categories.get(name, (name,))) for name in columns]
-    unscaled = np.repeat([name in encoded or not scale for name in columns], widths)
+    widths = [len(recipe.categories.get(name, (name,))) for name in used]
+    unscaled = np.repeat([name in encoded or not scale for name in used], widths)
     means, scales = np.where(unscaled, 0.0, scaler.mean_), np.where(unscaled, 1.0, scaler.scale_)
     recipe = replace(recipe, fill=scaler.mean_, mean=means, scale=scales)
     return recipe if missing != "impute" else replace(recipe, imputer=imputer.fit(recipe._scaled(X)))

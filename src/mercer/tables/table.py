@@ -11,6 +11,9 @@ LARGEST_WHOLE = 2.0**53  # up to which every whole number is a float
 SHOWN = 3  # names, cells or lines that an error message lists
 NUMERIC = "biuf"  # NumPy's codes of booleans, integers and floats
 
+BOOLEANS = dict.fromkeys(("true", "yes", "t", "y", "on"), 1.0) | dict.fromkeys(("false", "no", "f", "n", "off"), 0.0)
+NUMBER_STARTS = tuple("0123456789+-.")
+
 Names = Sequence[str]
 Select = Callable[..., list[str]]  # (all names, whether they are from a header, extra names) → names to read
 
@@ -59,10 +62,11 @@ class Table:
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column of finite or missing numbers; an error names the first other cell."""
-        values = self.columns[name]
         if name in self.mixed:
             raise TableError(self.mixed[name])
-        if values.dtype == object:
+        values = self.parsed(name)
+        if values is None:
+            values = self.columns[name]
             raise TableError(
                 f"{self.source}: column {name!r} contains text ({_first(categories_of(values))}). Leave it out with "
                 f"--exclude {name!r}, use it as --target, or encode it with --categorical one-hot; if these are "
@@ -73,9 +77,19 @@ class Table:
             raise TableError(f"{self.place(int(infinite.argmax()), name)}: the number is not finite.")
         return values
 
+    def parsed(self, name: str) -> np.ndarray | None:
+        """Return a column as numbers, 0 and 1 for words such as "no" and "true"; None if it contains other texts."""
+        values = self.columns[name]
+        if values.dtype != object or name in self.mixed:
+            return None if name in self.mixed else values
+        found = {text: _number(text) for text in categories_of(values)}
+        if None in found.values():
+            return None
+        return np.array([np.nan if text is None else found[text] for text in values])
+
     def is_text(self, name: str) -> bool:
-        """Return True if no cell of a column is a number."""
-        return self.columns[name].dtype == object and name not in self.mixed
+        """Return True if a column contains texts that are neither numbers nor booleans."""
+        return name not in self.mixed and self.parsed(name) is None
 
     def labels(self, name: str) -> np.ndarray:
         """Return a column as class labels: integers if all cells are, else the cells; none may be missing."""
@@ -112,8 +126,19 @@ def _from_series(series: Any) -> np.ndarray:
     values = np.asarray(series)
     if values.dtype.kind in NUMERIC:
         return values.astype(float)
-    texts = [None if value is None or str(value) in {"nan", "<NA>"} else str(value) for value in values]
+    texts = [None if value is None or str(value) in {"nan", "<NA>", "NaT"} else str(value) for value in values]
     return np.array(texts, dtype=object)
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text stands for, 0 or 1 for a boolean, None for any other text."""
+    boolean = BOOLEANS.get(text.lower())
+    if boolean is not None:
+        return boolean
+    try:
+        return float(text) if text[:1] in NUMBER_STARTS and "_" not in text else None
+    except ValueError:
+        return None
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:

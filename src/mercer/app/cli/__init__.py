@@ -11,10 +11,11 @@ from .errors import BadInput, Commands
 from .explore import explore
 from .export import export
 from .fit import fit
-from .inspect import demo, info, plan, report, reproduce
+from .inspect import check, demo, info, plan, report, reproduce
 
 EPILOG = """\b
 Typical use:
+  mercer check data.csv                           what is in the columns, and what fit does with it
   mercer fit data.csv -o model.mercer             fit a model; columns are standardized
   mercer info model.mercer                        describe it, with the explained variance
   mercer transform model.mercer data.csv          components of each row, as CSV
@@ -52,7 +53,7 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-COMMANDS = [fit, transform, inverse, denoise, score, predict, sample, compress]
+COMMANDS = [check, fit, transform, inverse, denoise, score, predict, sample, compress]
 COMMANDS += [export, explore, report, info, plan, demo, reproduce]
 for command in COMMANDS:
     main.add_command(command)

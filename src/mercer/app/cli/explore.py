@@ -28,13 +28,14 @@ Examples:
 @click.argument("rows", required=False)
 @click.option("--target", help="A column of classes: rows are coloured by it, and it is not a variable.")
 @click.option("--columns", type=Names(), help="Columns to use, separated by commas; all numbers by default.")
+@click.option("--include", type=Names(), help="Columns to use although they look like an id.")
 @click.option("--exclude", type=Names(), help="Columns to leave out.")
 @click.option("--missing", type=click.Choice(["drop", "mean"]), default="mean", show_default=True, help="Empty cells.")
 @click.option(
     "--categorical",
-    type=click.Choice(["error", "one-hot"]),
-    default="error",
-    help="one-hot: columns of words are variables, too; otherwise rows can only be coloured by them.",
+    type=click.Choice(["auto", "one-hot", "error"]),
+    default="auto",
+    help="Texts are variables if they have up to 20 categories, always, or never; rows can be coloured by them.",
 )
 @click.option("--image", help="Height and width of the picture that each row is, such as 28x28.")
 @click.option("--from", "format_", type=click.Choice(FORMATS), help="Format of the table, if not given by its name.")
@@ -68,7 +69,7 @@ def _session(data: str | None, rows: str | None, options: dict[str, Any]) -> Ses
         return _of_model(data, rows, image, options)
     if rows is not None:
         raise BadInput(f"Two tables were given. To explore a model on a table, give its .mercer file, not {data}.")
-    chosen = {name: options[name] for name in ("columns", "exclude", "target", "missing", "categorical")}
+    chosen = {name: options[name] for name in ("columns", "include", "exclude", "target", "missing", "categorical")}
     table = _read(data, options)
     return Session(of_table(table, data, file=data, image=image, reading=_reading(options), **chosen))
 

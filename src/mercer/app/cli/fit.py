@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..._core.registry import KERNELS, MODELS
-from .errors import log
+from .errors import BadInput, log
 from .options import (
-    Names,
     Number,
     Registered,
+    Selection,
     Source,
     check_free,
     count,
     force_option,
     json_option,
+    listed,
+    plural,
     print_json,
     progress,
     reading,
+    selecting,
 )
 
+if TYPE_CHECKING:
+    from ...tables import Check
+
+SILENT = {"missing", "scales"}  # findings of a check that a fit reports elsewhere, or mends
 COMPONENTS = 10  # default of kernel PCA, where computing all of them is seldom wanted
 PARAMETERS = {  # option → parameter of the estimators
     "components": "n_components",
@@ -74,22 +82,14 @@ Examples:
 @click.option("--degree", type=float, help="Degree of the kernel poly.")
 @click.option("--coef0", type=float, help="Constant term of the kernels poly and sigmoid.")
 @click.option("--nu", type=float, help="Smoothness of the kernel matern: 0.5, 1.5 or 2.5.")
-@click.option("--target", help="Column with the class labels, for --model classifier; not used as a feature.")
-@click.option("--columns", type=Names(), help="Columns to use, separated by commas. Default: all.")
-@click.option("--exclude", type=Names(), help="Columns to leave out, separated by commas.")
+@selecting
+@click.option("--many-classes", is_flag=True, help="The target has classes although it has many different numbers.")
 @click.option(
     "--missing",
     type=click.Choice(["error", "drop", "mean", "impute"]),
     default="error",
     show_default=True,
     help="Missing values: report an error, drop the rows, fill in column means, or impute from the other columns.",
-)
-@click.option(
-    "--categorical",
-    type=click.Choice(["error", "one-hot"]),
-    default="error",
-    show_default=True,
-    help="Text columns: report an error, or one-hot encode them.",
 )
 @click.option("--no-scale", is_flag=True, help="Do not standardize the columns.")
 @click.option(
@@ -113,11 +113,9 @@ def fit(
     data: Source,
     output: str,
     model: str,
-    target: str | None,
-    columns: list[str] | None,
-    exclude: list[str] | None,
+    selection: Selection,
+    many_classes: bool,
     missing: str,
-    categorical: str,
     no_scale: bool,
     workers: int | None,
     cluster: str | None,
@@ -127,13 +125,14 @@ def fit(
 ) -> None:
     """Fit a model to a table and write it to a file.
 
-    DATA is a table with a header: CSV, TSV, Parquet, .npy or .npz; - is standard input. Every column is used as a
-    feature unless --columns, --exclude or --target say otherwise. Columns are standardized to mean 0 and variance 1
-    (use --no-scale to disable); the model file stores the means and scales, so that new tables are prepared in the
-    same way. An invalid table is refused with the line and column of the first bad cell, and nothing is written.
+    DATA is a table with a header: CSV, TSV, Parquet, .npy or .npz; - is standard input. Columns of numbers are
+    features, booleans are 0 and 1, texts with few categories are one-hot encoded; ids, dates and free text are left
+    out, which is reported (see mercer check). Columns are standardized to mean 0 and variance 1 (use --no-scale to
+    disable). The model file stores all of this, so that new tables are prepared in the same way. An invalid table is
+    refused with the line and column of the first bad cell, and nothing is written.
     """
     check_free(output, force)
-    if (target is None) == (model == "classifier"):
+    if (selection.target is None) == (model == "classifier"):
         raise click.UsageError("--model classifier needs a --target, and no other model takes one.")
     estimator = build(model, settings)
     from ...io import save
@@ -142,19 +141,16 @@ def fit(
     if workers is not None or cluster is not None:
         from .clusters import fit_on_cluster
 
-        recipe, n = fit_on_cluster(estimator, data.path, columns or (), exclude or (), not no_scale, cluster, workers)
-        messages = [f"{data.path}: {n} rows, {count(recipe.columns, 'column')}"]
+        chosen = selection.columns, selection.exclude
+        recipe, n = fit_on_cluster(estimator, data.path, *chosen, not no_scale, cluster, workers)
+        messages = [f"{data.path}: {plural(n, 'row')}, {count(recipe.columns, 'column')}"]
     else:
-        from ... import KernelPCAImputer
+        preparation = {"missing": missing, "scale": not no_scale}
+        if missing == "impute":
+            from ... import KernelPCAImputer
 
-        preparation = {
-            "missing": missing,
-            "categorical": categorical,
-            "scale": not no_scale,
-            "target": target,
-            "imputer": KernelPCAImputer(random_state=settings["seed"]) if missing == "impute" else None,
-        }
-        recipe, n, messages = _fit_to_table(estimator, data, columns or (), exclude or (), preparation)
+            preparation["imputer"] = KernelPCAImputer(random_state=settings["seed"])
+        recipe, n, messages = _fit_to_table(estimator, data, selection, preparation, many_classes)
     save(estimator, output, recipe=recipe)
     for line in [*messages, f"{output}: {summary(estimator)}"]:  # after success: an error is a single line
         log(line)
@@ -163,35 +159,49 @@ def fit(
 
 
 def _fit_to_table(
-    estimator: Any, data: Source, columns: Any, exclude: Any, preparation: dict[str, Any]
+    estimator: Any, data: Source, selection: Selection, preparation: dict[str, Any], many_classes: bool
 ) -> tuple[Any, int, list[str]]:
     """Fit to a table; return the recipe, the number of rows used, and messages about how they were prepared."""
-    from ...tables import choose, learn
+    from ...tables import check, learn
 
-    target = preparation["target"]
-    labels = [] if target is None else [target]
-
-    def select(names: list[str], named: bool, more: list[str] | tuple = ()) -> list[str]:
-        inside = [name for name in labels if name not in more]
-        return [*choose(names, data.path, columns, exclude, inside), *labels]
-
-    table = data.read(select)
-    features = [name for name in table.names if name not in labels]
-    recipe = learn(table, features, **preparation)
+    table, target = selection.read(data), selection.target
+    recipe = learn(table, **selection.arguments(), strict=selection.strict, **preparation)
     X, kept = recipe.apply(table)
-    y = () if target is None else (table.labels(target)[kept],)
+    y = () if target is None else (_labels(table, target, many_classes)[kept],)
     with progress():
         estimator.fit(X, *y)
-    messages = [f"{data.path}: {len(table)} rows, {count(features, 'column')}"]
+    messages = [f"{data.path}: {plural(len(table), 'row')}, {count(recipe.columns, 'column')}"]
+    messages += _told(check(table, **selection.arguments()), data.path)
     if preparation["scale"]:
         messages.append(
             "Columns are standardized to mean 0 and variance 1, here and in later tables (use --no-scale to disable)."
         )
-    if recipe.categories:
-        messages.append(f"One-hot encoded: {count(list(recipe.categories), 'column')}")
     if len(kept) < len(table):
-        messages.append(f"{len(table) - len(kept)} rows with empty cells are left out.")
+        messages.append(f"Left out: {plural(len(table) - len(kept), 'row')} with empty cells.")
     return recipe, len(X), messages
+
+
+def _labels(table: Any, target: str, many_classes: bool) -> Any:
+    """Return the classes of the rows; ask whether many different numbers are meant as classes."""
+    from ...tables.check import is_continuous
+
+    values = table.columns[target]
+    if is_continuous(values) and not many_classes:
+        numbers = f"{table.source}: the target {target!r} has {len(set(values.tolist()))} different numbers"
+        asked = sys.stdin.isatty() and sys.stderr.isatty()
+        if not asked or not click.confirm(f"{numbers}. Is each of them a class?", err=True):
+            raise BadInput(f"{numbers}, each of which would be a class. Pass --many-classes if that is meant.")
+    return table.labels(target)
+
+
+def _told(found: Check, path: str) -> list[str]:
+    """Return the findings about a table as lines, one for each action."""
+    groups: dict[str, list[str]] = {}
+    for row in found:
+        if row.kind not in SILENT and row.found != "0 and 1":
+            groups.setdefault(row.action, []).append(f"{row.column} ({row.kind})" if row.column else row.found)
+    lines = [f"{action.capitalize()}: {listed(names)}" for action, names in groups.items()]
+    return [*lines, f"For reasons and options: mercer check {path}"] if lines else []
 
 
 def build(model: str, settings: dict[str, Any]) -> Any:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput, log
-from .options import Number, Source, check_free, force_option, json_option, model_argument, print_json, reading
+from .options import (
+    Number,
+    Selection,
+    Source,
+    check_free,
+    force_option,
+    json_option,
+    model_argument,
+    print_json,
+    reading,
+    selecting,
+)
 
 if TYPE_CHECKING:
     from ..demo import Table
@@ -77,6 +88,32 @@ def _column_lines(table: dict[str, Any]) -> list[str]:
         lines.append(f"  {name}: " + (scale if words is None else f"one of {', '.join(words)}"))
         at += 1 if words is None else len(words)
     return lines
+
+
+@click.command(
+    epilog="\b\nExamples:\n  mercer check data.csv\n  mercer check iris.csv --target species\n"
+    "  mercer check data.csv --strict && mercer fit data.csv -o model.mercer"
+)
+@reading
+@selecting
+@json_option
+def check(data: Source, selection: Selection, json: bool) -> None:
+    """Check a table before a model is fitted to it.
+
+    Lists what was found in the columns (ids, dates, constants, texts, categories, booleans, missing values, outlying
+    cells, duplicates, scales, targets), what mercer fit does with it, and the option that changes that. The exit code
+    is 0 whatever is found; with --strict it is 2 if a column would be left out or refused.
+    """
+    from ...tables import check as look
+
+    found = look(selection.read(data), **selection.arguments(), classes=selection.target is not None)
+    if json:
+        findings = [row._asdict() for row in found]
+        print_json({"data": data.path, "rows": found.n_rows, "columns": found.actions, "findings": findings})
+    else:
+        click.echo(str(found))
+    if selection.strict and found.unused:
+        raise click.exceptions.Exit(2)
 
 
 @click.command(epilog="\b\nExample:\n  mercer plan --rows 1e6 --columns 20 -q 10")
@@ -186,7 +223,7 @@ def _report_on(data: str, output: Path) -> None:
         check_folder(output)
     output.mkdir(parents=True, exist_ok=True)
     model, page = output / "model.mercer", output / "index.html"
-    choices = ["--missing", "mean", "--categorical", "one-hot", "--seed", "0"]
+    choices = ["--missing", "mean"]
     fit.main([data, "-o", str(model), *choices, "--force"], standalone_mode=False)
     report.main([str(model), data, "-o", str(page), "--force"], standalone_mode=False)
     click.echo(f"The same with single commands:\n  mercer fit {data} -o {model} {' '.join(choices)}")

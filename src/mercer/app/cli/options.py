@@ -133,6 +133,66 @@ def reading(command: Callable) -> Callable:
     return with_source
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which columns of a table are features, and which one is the target."""
+
+    columns: list[str]
+    include: list[str]
+    exclude: list[str]
+    target: str | None
+    categorical: str
+    strict: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``mercer.check`` and ``mercer.tables.learn``."""
+        return {name: getattr(self, name) for name in ("columns", "include", "exclude", "target", "categorical")}
+
+    def read(self, data: Source) -> Table:
+        """Read the columns that may be features, and the target."""
+        from ...tables import choose
+
+        labels = [] if self.target is None else [self.target]
+
+        def select(names: list[str], named: bool, more: list[str] | tuple = ()) -> list[str]:
+            inside = [name for name in labels if name not in more]
+            columns = [*self.columns, *self.include] if self.columns else []
+            return [*choose(names, data.path, columns, self.exclude, inside), *labels]
+
+        return data.read(select)
+
+
+def selecting(command: Callable) -> Callable:
+    """Add the options that select columns to a command, which receives a ``Selection`` as ``selection``."""
+
+    @click.option("--target", help="Column with the class labels, for --model classifier; not used as a feature.")
+    @click.option("--columns", type=Names(), help="Columns to use, separated by commas. Default: all.")
+    @click.option("--include", type=Names(), help="Columns to use although they look like an id.")
+    @click.option("--exclude", type=Names(), help="Columns to leave out, separated by commas.")
+    @click.option(
+        "--categorical",
+        type=click.Choice(["auto", "one-hot", "error"]),
+        default="auto",
+        show_default=True,
+        help="Text columns: one-hot encode up to 20 categories and refuse more; encode all; refuse all.",
+    )
+    @click.option("--strict", is_flag=True, help="Refuse ids, dates and texts instead of leaving them out.")
+    @wraps(command)
+    def with_selection(
+        target: str | None,
+        columns: list[str] | None,
+        include: list[str] | None,
+        exclude: list[str] | None,
+        categorical: str,
+        strict: bool,
+        **rest: Any,
+    ) -> Any:
+        selection = Selection(columns or [], include or [], exclude or [], target, categorical, strict)
+        return command(selection=selection, **rest)
+
+    return with_selection
+
+
 def writing(command: Callable) -> Callable:
     """Add the output options to a command, which receives a ``Sink`` as ``output``."""
 
@@ -173,7 +233,7 @@ class Sink:
         if self.json:
             print_json({"output": self.path, "rows": rows, "columns": list(columns), **facts})
         elif self.path != PIPE:
-            log(f"{self.path}: {rows} rows, {count(list(columns), 'column')}")
+            log(f"{self.path}: {plural(rows, 'row')}, {count(list(columns), 'column')}")
 
 
 def check_free(path: str, force: bool) -> None:
@@ -196,10 +256,19 @@ def print_json(facts: dict) -> None:
     click.echo(json_.dumps(facts, ensure_ascii=False))
 
 
+def plural(n: int, noun: str) -> str:
+    """Return for example "1 row" or "2 rows"."""
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
 def count(names: list[str], noun: str) -> str:
     """Return the number of names and the first few of them."""
-    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-    return f"{len(names)} {noun}{'s' * (len(names) != 1)}" + (f" ({shown})" if names else "")
+    return plural(len(names), noun) + (f" ({listed(names)})" if names else "")
+
+
+def listed(names: list[str]) -> str:
+    """Return the first few of some names."""
+    return ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
 
 
 def progress() -> AbstractContextManager:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tables import Recipe, Table, TableError, choose, learn
+from ...tables import Recipe, Table, TableError, learn
+from ...tables.check import ENCODED, LEFT_OUT, REFUSED, column_findings
 from ...tables.table import as_table, categories_of, is_missing
 
 MOST_ROWS = 2_000_000
@@ -34,7 +35,7 @@ class Data:
     target: str | None = None
     file: str | None = None  # that the table was read from
     missing: str = "error"
-    categorical: str = "error"
+    categorical: str = "auto"
     image: tuple[int, int] | None = None
     given: Recipe | None = None
     notes: list[str] = field(default_factory=list)
@@ -99,21 +100,20 @@ def of_table(
     exclude: Sequence[str] | None = None,
     target: str | None = None,
     missing: str = "mean",
-    categorical: str = "error",
+    categorical: str = "auto",
+    include: Sequence[str] | None = None,
     image: tuple[int, int] | None = None,
     reading: Sequence[str] = (),
     file: str | None = None,
 ) -> Data:
-    """Choose the variables of a table: its columns of numbers, and those of words where ``categorical="one-hot"``."""
-    beside = [] if target is None else [target]
-    chosen = choose(table.names, name, columns or (), exclude or (), beside)
-    empty = [c for c in chosen if is_missing(table.columns[c]).all()]
-    words = [c for c in chosen if c not in empty and (c in table.mixed or table.columns[c].dtype == object)]
-    left_out = empty if categorical == "one-hot" else [*empty, *words]
-    variables = [c for c in chosen if c not in left_out]
-    notes = [] if not empty else [f"Empty columns are left out: {_some(empty)}."]
-    if words and categorical != "one-hot":
-        notes.append(f"Columns of words are not variables, but rows can be coloured by them: {_some(words)}.")
+    """Choose the variables of a table as ``mercer fit`` does; what that refuses is left out."""
+    found = column_findings(table, target, columns or (), include or (), exclude or (), categorical)
+    unused = [row for row in found if row.action in {LEFT_OUT, REFUSED}]
+    encoded = [row.column for row in found if row.action == ENCODED]
+    variables = [row.column for row in found if row not in unused]
+    why = _some([f"{row.column} ({row.kind})" for row in unused])
+    notes = [f"Not variables, but rows can be coloured by them: {why}."] if unused else []
+    notes += [f"One-hot encoded: {_some(encoded)}."] if encoded else []
     if not variables:
         raise TableError(f"{name}: no column of numbers is left. {' '.join(notes)}")
     _check_size(len(table), len(variables), name)
@@ -126,9 +126,9 @@ def of_table(
         notes.append(f"{int((~kept).sum())} rows with empty cells are left out.")
         table = table.take(np.flatnonzero(kept))
         _check_size(len(table), len(variables), name)
-    found = image or picture_shape(np.column_stack([_numbers(table, c) for c in variables]))
+    shape = image or picture_shape(np.column_stack([_numbers(table, c) for c in variables]))
     _check_image(image, len(variables))
-    return Data(table, variables, name, target, file, missing, categorical, found, None, notes, reading)
+    return Data(table, variables, name, target, file, missing, categorical, shape, None, notes, reading)
 
 
 def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading: Sequence[str] = ()) -> Data:
@@ -143,12 +143,11 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading
     notes = [] if len(kept) == len(table) else [f"{len(table) - len(kept)} rows with empty cells are left out."]
     table = table.take(kept)
     _check_size(len(table), len(recipe.columns), name)
-    categorical = "one-hot" if recipe.categories else "error"
     filled = "mean" if recipe.missing in {"mean", "impute"} else "error"
     found = image or (None if recipe.categories else picture_shape(recipe.encode(table)))
     _check_image(image, len(recipe.columns))
     target = recipe.target if recipe.target in table.names else None
-    return Data(table, recipe.columns, name, target, name, filled, categorical, found, recipe, notes, reading)
+    return Data(table, recipe.columns, name, target, name, filled, "one-hot", found, recipe, notes, reading)
 
 
 def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:
@@ -164,7 +163,8 @@ def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> D
         values = np.asarray(target)
         values = values.astype(float) if values.dtype.kind in "biuf" else np.array([str(v) for v in values], object)
         table = replace(table, columns=table.columns | {label: values})
-    data = of_table(table, table.source, target=label, missing="error")
+    names = [name for name in table.names if name != label]
+    data = of_table(table, table.source, columns=names, target=label, missing="error", categorical="error")
     whole = len(data.columns) == len(table.names) - (label is not None)
     return replace(data, given=data.plain[0]) if whole else data
 

@@ -103,7 +103,7 @@ class Settings:
         left_out = [name for name in left_out if not (name == data.target and self.model == "classifier")]
         words += ["--exclude", _listed(left_out)] if left_out else []
         words += [] if data.missing == "error" else ["--missing", data.missing]
-        words += ["--categorical", data.categorical] if data.categorical != "error" else []
+        words += ["--categorical", data.categorical] if data.categorical != "auto" else []
         command = shlex.join([*words, *data.reading, "--seed", str(SEED)])
         return command if data.file else f"# data.csv: these rows, saved as a table\n{command}"
 

@@ -1,0 +1,5 @@
+"""``python -m mercer`` is the command ``mercer``."""
+
+from mercer.app.cli import main
+
+main(prog_name="mercer")
