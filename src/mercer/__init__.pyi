@@ -14,6 +14,7 @@ from . import (
     plots as plots,
     preimage as preimage,
     select as select,
+    tables as tables,
     testing as testing,
 )
 from ._core.registry import register as register
@@ -43,6 +44,7 @@ from .models.monitor import KernelPCAMonitor as KernelPCAMonitor
 from .models.probabilistic import ProbabilisticKernelPCA as ProbabilisticKernelPCA
 from .models.sparse import SparseKernelPCA as SparseKernelPCA
 from .onnx import to_onnx as to_onnx
+from .tables import check as check
 
 __version__: str
 __all__: list[str]
