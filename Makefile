@@ -27,7 +27,8 @@ SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full bench-peers clean \
+.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full bench-peers \
+	bench-history clean \
 	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
 
@@ -42,6 +43,7 @@ help:
 	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
 	@echo 'make bench        quick benchmarks (bench-full: all of them)'
+	@echo 'make bench-history  a few benchmarks, import time and sizes, appended to benchmarks/history.csv and plotted'
 	@echo 'make bench-peers  the monitor beside the detectors of PyOD (needs MERCER_DATA)'
 	@echo 'make wheel        wheel and source distribution, checked and tested with every Python found'
 	@echo 'make release-check  everything that must hold before a release'
@@ -90,6 +92,10 @@ bench: .venv/.test-$(HERE)
 
 bench-full: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py --full
+
+# A few numbers of this commit, added to those of earlier ones.
+bench-history: .venv/.test-$(HERE)
+	@$(BIN)/python benchmarks/history.py
 
 # PyOD and what it needs stay out of the environment of the tests.
 bench-peers: .venv-peers/.ready-$(HERE)

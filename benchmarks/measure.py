@@ -109,7 +109,7 @@ def race(name, smoke):
     case = find(name, smoke)
     X = case.data()
     contenders = {c.label: c for c in (*case.peers, case.ours)}
-    _warm_up(contenders.values(), X)
+    warm_up(contenders.values(), X)
     laps, results = interleaved({label: c.ready(X) for label, c in contenders.items()}, case.rounds, case.ours.label)
     figures = [Figures(label, *map(median, zip(*laps[label], strict=True))) for label in laps]
     peers = sorted((f for f in figures if f.label != case.ours.label), key=lambda f: f.seconds)[:1]
@@ -143,7 +143,7 @@ def timed(work):
     return result, (time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def _warm_up(contenders, X):
+def warm_up(contenders, X):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of so few rows
         for contender in contenders:
@@ -186,7 +186,7 @@ def peak(name, smoke, label):
     case = find(name, smoke)
     contender = next(c for c in (case.ours, *case.peers) if c.label == label)
     X = case.data()
-    _warm_up([contender], X)
+    warm_up([contender], X)
     work = contender.ready(X)
     gc.collect()
     _forget_peak()

@@ -82,13 +82,13 @@ def _facts(command, load):
     return "\n".join(
         [
             f"* {date.today().isoformat()}, made by `{command}`",
-            f"* {_processor()}, {os.cpu_count()} cores, load at the start {load:.1f}",
+            f"* {processor()}, {os.cpu_count()} cores, load at the start {load:.1f}",
             f"* Python {platform.python_version()}, {versions}, {ours}",
         ]
     )
 
 
-def _processor():
+def processor():
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -507,6 +507,7 @@ def hostile(sound, mark):
     lying = bytearray(sealed(members))
     directory = lying.index(b"PK\1\2")
     lying[directory + 20 : directory + 28] = struct.pack("<II", 2**31, 2**31)
+    later, odd = (with_manifest(sound, setting("versions", "mercer", to=writer)) for writer in ("7.3.0", "9; rm"))
     return {
         "a pickle": (bomb, "pickle"),
         "a pickle beside": (sealed([*members, ("model.pkl", bomb)]), "model.pkl"),
@@ -554,7 +555,15 @@ def hostile(sound, mark):
             with_manifest(sound, setting("model", "params", "random_state", to={"random_state": state})),
             "random",
         ),
-        "a newer format": (with_manifest(sound, setting("format", to=FORMAT + 1)), "pip install -U mercer"),
+        "a newer format": (with_manifest(later, setting("format", to=FORMAT + 1)), "mercer 7.3.0 wrote it"),
+        "a newer class": (
+            with_manifest(later, setting("model", "made", to="models.New")),
+            "pip install 'mercer>=7.3.0'",
+        ),
+        "a newer format of no version": (
+            with_manifest(odd, setting("format", to=FORMAT + 1)),
+            "is known: pip install -U mercer",
+        ),
         "an odd format": (with_manifest(sound, setting("format", to="1")), "manifest"),
         "a plain zip": (sealed([("a.txt", b"x")]), "a.txt"),
         "no zip": (b"PK\3\4" + bytes(200), "cut short"),

@@ -129,6 +129,22 @@ def test_a_release_is_refused_where_versions_differ(monkeypatch):
             check()
 
 
+def test_benchmarks_are_kept_over_time(tmp_path, monkeypatch):
+    """Rows are appended to one file, and the picture has a panel for each measure."""
+    pytest.importorskip("matplotlib", reason="matplotlib draws the picture")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import history
+
+    path, picture = tmp_path / "history.csv", tmp_path / "history.svg"
+    for day in (1, 2):
+        same = dict.fromkeys(history.FIELDS, "x") | {"date": f"2026-01-0{day}T00:00Z", "unit": "MB", "value": day}
+        history.append(path, [same | {"measure": name} for name in ("one", "two", "three")])
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + 2 * 3
+    history.plot(path, picture)
+    assert "</svg>" in picture.read_text(encoding="utf-8")
+    assert history.size([Path(__file__)]) == Path(__file__).stat().st_size / history.MB
+
+
 def test_contents_of_wheels_are_checked(tmp_path, monkeypatch):
     import zipfile
 

@@ -6,6 +6,7 @@ from it, so that files from untrusted sources can be loaded. Damage to any byte 
 
 import hashlib
 import platform
+import re
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -26,6 +27,7 @@ from .encode import Unstorable, encode
 
 FORMAT = 1  # version of the file format; all versions up to this one can be read
 KIND = "mercer model"
+RELEASE = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")  # the numbers of a version
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,17 +167,30 @@ def read(path: str | PathLike[str]) -> ModelFile:
     if manifest.get("kind") != KIND or type(format_) is not int or format_ < 1 or not isinstance(versions, dict):
         raise archive.error("its manifest is not that of a model")
     if format_ > FORMAT:
-        writer = f"written by mercer {versions.get('mercer')}"
-        raise archive.error(f"it has format {format_}, {writer}, and at most {FORMAT} is known: pip install -U mercer")
+        advice = _advice(versions) or ": pip install -U mercer"
+        raise archive.error(f"it has format {format_}, and at most {FORMAT} is known{advice}")
     try:
         model, recipe = (decode(manifest[part], archive.arrays) for part in ("model", "recipe"))
     except KeyError as missing:
         raise archive.error(f"its manifest has no {missing}") from None
     except (Malformed, RecursionError) as error:
-        raise archive.error(f"its manifest cannot be decoded: {error}") from None
+        raise archive.error(f"its manifest cannot be decoded: {error}{_advice(versions)}") from None
     if not _is_mercer_estimator(model) or not (recipe is None or hasattr(recipe, "rows")):
         raise archive.error("it contains no model")
     return ModelFile(model, recipe, {str(key): str(value) for key, value in versions.items()}, format_, archive.size)
+
+
+def _advice(versions: dict) -> str:
+    """Return which version to install for a file that a later one wrote; nothing for any other file."""
+    writer = str(versions.get("mercer"))
+    if not RELEASE.fullmatch(writer) or _numbers(writer) <= _numbers(__version__):
+        return ""
+    return f"; mercer {writer} wrote it, and this is {__version__}: pip install 'mercer>={writer}'"
+
+
+def _numbers(version: str) -> list[int]:
+    release = RELEASE.match(version)
+    return [int(number) for number in release[0].split(".")] if release else []
 
 
 def _is_mercer_estimator(model: Any) -> bool:
