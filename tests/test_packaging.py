@@ -1,8 +1,10 @@
 """Packaging and continuous integration: make targets exist, versions agree, contents of wheels are checked."""
 
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -127,6 +129,23 @@ def test_a_release_is_refused_where_versions_differ(monkeypatch):
     for check in (release_check.check_version, release_check.check_changelog):
         with pytest.raises(AssertionError, match=r"9\.9\.9"):
             check()
+
+
+@pytest.mark.parametrize("macros", [["MERCER_SCALAR"], [], ["Py_GIL_DISABLED"]], ids=lambda macros: "".join(macros))
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_extension_is_standard_c(compiler, macros):
+    """No extension of a compiler outside the vectors, which are behind macros: other compilers see the scalar code."""
+    include = Path(sysconfig.get_paths()["include"])
+    if not shutil.which(compiler) or not (include / "Python.h").exists():
+        pytest.skip(f"there is no {compiler}, or Python has no headers here")
+    if "Py_GIL_DISABLED" in macros and sys.version_info < (3, 13):
+        pytest.skip("Python 3.13 is the first with a free-threaded build")
+    api = [] if "Py_GIL_DISABLED" in macros else ["Py_LIMITED_API=0x030B0000"]
+    warnings = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wvla", "-Wno-unused-parameter", "-Werror"]
+    options = [*warnings, "-isystem", include, "-fsyntax-only", *(f"-D{macro}" for macro in [*api, *macros])]
+    command = [str(part) for part in [compiler, *options, ROOT / "src" / "mercer" / "_core" / "_native.c"]]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_benchmarks_are_kept_over_time(tmp_path, monkeypatch):
