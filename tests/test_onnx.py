@@ -16,6 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures
 import mercer
 from mercer import dropin
 from mercer.app.cli import main
+from mercer.io.onnx.models import METHODS
 from mercer.kernels import (
     RBF,
     Cosine,
@@ -133,6 +134,15 @@ def test_graphs_compute_what_the_library_does(kernel, dtype):
             X = data(n, 1, dtype)
             for method, found in session(X).items():
                 assert_same(found, np.asarray(getattr(model, method)(X)), TOLERANCES[dtype])
+
+
+def test_every_method_of_every_estimator_is_converted():
+    wanted = ("transform", "reconstruction_error", "predict", "predict_proba", "score_samples")
+    public = [getattr(mercer, name) for name in mercer.__all__ if name.startswith("Kernel") or "KernelPCA" in name]
+    estimators = {cls for cls in [*public, dropin.KernelPCA] if hasattr(cls, "fit")} - {mercer.KernelPCAImputer}
+    assert estimators == set(METHODS)
+    for cls in estimators:
+        assert {method for method in wanted if hasattr(cls, method)} <= set(METHODS[cls])
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern-1/2", "linear", "poly-3"])
