@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
@@ -17,7 +18,7 @@ import mercer
 from mercer import KernelPCAClassifier, KernelPCAClassifierCV, KernelPCAMixture
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.models import classifier_cv
-from mercer.rkhs import held_out
+from mercer.rkhs import calibration, held_out
 from mercer.rkhs.classes import class_subspaces, energies, untied
 from mercer.rkhs.gaussian import energy
 from mercer.rkhs.landmarks import Landmarks
@@ -128,6 +129,7 @@ def test_landmarks_on_all_rows_and_a_precomputed_kernel_change_nothing(data, X_n
     np.testing.assert_allclose(landmarks.predict_proba(X_new), expected, atol=1e-5)
     np.testing.assert_allclose(landmarks.noise_variance_, model.noise_variance_, rtol=1e-9)
     kernel = model.kernel_
+    expected = model.set_params(calibration=None).fit(X, y).predict_proba(X_new)  # rows of a matrix have no order
     given = clone(model).set_params(kernel=Precomputed(diag=kernel.diag(X_new))).fit(kernel(X, X), y)
     np.testing.assert_allclose(given.predict_proba(kernel(X_new, X)), expected, atol=1e-8)
 
@@ -159,7 +161,7 @@ def test_probabilities_sum_to_one_agree_with_the_labels_and_rank(data, X_new, ru
 
 def test_probabilities_are_finite_where_they_underflow(data, X_new):
     X, y = data
-    model = KernelPCAClassifier(noise_ratio=1e-5, kernel=RBF(5.0)).fit(X, y)
+    model = KernelPCAClassifier(noise_ratio=1e-5, kernel=RBF(5.0), calibration=None).fit(X, y)
     far = np.vstack([X_new, np.full((1, 2), 1e6)])
     assert np.all(np.isfinite(model.predict_log_proba(far)))
     assert model.predict_log_proba(far).min() < np.log(np.finfo(float).tiny)
@@ -169,7 +171,7 @@ def test_probabilities_are_finite_where_they_underflow(data, X_new):
 def test_priors_empirical_uniform_and_given(data, X_new):
     X, y = data
     fitted = {
-        str(priors): KernelPCAClassifier(priors=priors).fit(X, y)
+        str(priors): KernelPCAClassifier(priors=priors, calibration=None).fit(X, y)
         for priors in ("empirical", "uniform", [1, 0, 1], [30, 20, 14])
     }
     np.testing.assert_allclose(fitted["empirical"].class_prior_, np.array([30, 20, 14]) / 64)
@@ -197,7 +199,11 @@ def test_one_covariance_and_the_linear_kernel_are_a_linear_discriminant(data, X_
     else:
         expected = lda.predict_proba(X_new)
     model = KernelPCAClassifier(
-        shrinkage=1.0, kernel="linear", noise_ratio=1e-6, priors="empirical" if priors is None else priors
+        shrinkage=1.0,
+        kernel="linear",
+        noise_ratio=1e-6,
+        priors="empirical" if priors is None else priors,
+        calibration=None,
     )
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X_new), expected, atol=1e-9)
 
@@ -205,7 +211,8 @@ def test_one_covariance_and_the_linear_kernel_are_a_linear_discriminant(data, X_
 @pytest.mark.parametrize("noise_ratio", [0.0, 0.1])
 def test_no_components_and_equal_priors_give_the_nearest_mean(data, X_new, noise_ratio):
     X, y = data
-    model = KernelPCAClassifier(n_components=0, kernel="linear", noise_ratio=noise_ratio, priors="uniform").fit(X, y)
+    settings = {"n_components": 0, "kernel": "linear", "noise_ratio": noise_ratio, "priors": "uniform"}
+    model = KernelPCAClassifier(**settings, calibration="temperature").fit(X, y)
     means = np.array([X[y == c].mean(axis=0) for c in model.classes_])
     nearest = np.argmin(((X_new[:, None] - means) ** 2).sum(axis=2), axis=1)
     np.testing.assert_array_equal(model.predict(X_new), model.classes_[nearest])
@@ -225,10 +232,10 @@ def test_a_mixture_for_each_class_sees_two_groups_in_one():
     X = np.concatenate([rng.normal(size=(40, 2)) * 0.5 + c for c in ((-3, 0), (3, 0), (0, 0))])
     y = np.repeat([0, 0, 1], 40)
     kernel = Linear()
-    single = KernelPCAClassifier(n_components=1, kernel=kernel, noise_ratio=0.05).fit(X, y).score(X, y)
+    single = KernelPCAClassifier(n_components=1, kernel=kernel, noise_ratio=0.05, calibration=None).fit(X, y)
     mixture = KernelPCAMixture(2, 0, random_state=0)
     double = KernelPCAClassifier(mixture, kernel=kernel, noise_ratio=0.05).fit(X, y)
-    assert double.score(X, y) > max(single, 0.98)
+    assert double.score(X, y) > max(single.score(X, y), 0.98)
     assert [density.noise_variance for density in double.densities_] == [double.noise_variance_] * 2
 
 
@@ -372,7 +379,9 @@ def test_energies_of_every_q_and_rho_are_those_of_each(data, X_new):
 
 def grid_search(X, y, fold, grid):
     """The same errors, by fitting every setting on every fold."""
-    search = GridSearchCV(KernelPCAClassifier(solver="exact"), grid, cv=PredefinedSplit(fold), refit=False).fit(X, y)
+    search = GridSearchCV(
+        KernelPCAClassifier(calibration=None, solver="exact"), grid, cv=PredefinedSplit(fold), refit=False
+    ).fit(X, y)
     scores = zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
     return {tuple(map(str, params.values())): 1 - score for params, score in scores}
 
@@ -477,7 +486,7 @@ def test_a_class_that_a_fold_does_not_see_is_wrong_there(data):
 
 def test_cross_validation_of_a_precomputed_matrix(data, X_new):
     X, y = data
-    grid = {"noise_ratios": [0.1, 0.0], "n_components": [None, 2], "random_state": 0}
+    grid = {"noise_ratios": [0.1, 0.0], "n_components": [None, 2], "calibration": None, "random_state": 0}
     kernel = RBF(0.5)
     rows = KernelPCAClassifierCV([kernel], **grid).fit(X, y)
     given = KernelPCAClassifierCV([Precomputed(diag=1.0)], **grid).fit(kernel(X, X), y)
@@ -520,3 +529,61 @@ def test_progress_is_told(data):
 def test_public_names():
     assert mercer.KernelPCAClassifier is KernelPCAClassifier
     assert mercer.KernelPCAClassifierCV is KernelPCAClassifierCV
+
+
+# Calibration
+
+
+def overlapping(rng, n):
+    """Two normal classes whose posterior probabilities are known, in columns of which most are noise."""
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, 8))
+    X[:, 0] += 1.5 * y
+    return X, y, 1 / (1 + np.exp(-1.5 * (X[:, 0] - 0.75)))
+
+
+@pytest.mark.parametrize("kind", ["temperature", "vector"])
+def test_calibration_brings_probabilities_near_the_true_ones(kind):
+    X, y, _ = overlapping(np.random.default_rng(0), 200)
+    new, _, p = overlapping(np.random.default_rng(1), 500)
+    raw = KernelPCAClassifier(calibration=None).fit(X, y)
+    model = KernelPCAClassifier(calibration=kind).fit(X, y)
+    error = [np.mean(np.abs(m.predict_proba(new)[:, 1] - p)) for m in (raw, model)]
+    assert error[1] < 0.7 * error[0]
+    assert raw.temperature_ == 1
+    assert not np.any(raw.biases_)
+    assert model.temperature_ > 2
+    joint = np.column_stack([-raw.decision_function(new) / 2, raw.decision_function(new) / 2]) / model.temperature_
+    expected = np.exp(joint + model.biases_)
+    np.testing.assert_allclose(model.predict_proba(new), expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_a_temperature_changes_no_prediction_and_is_never_below_one(data, X_new):
+    X, y = data
+    for kind in ("temperature", "auto"):  # "auto" of the limiting rule
+        raw = KernelPCAClassifier(calibration=None, noise_ratio=0.0, n_components=2).fit(X, y)
+        model = clone(raw).set_params(calibration=kind).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X_new), raw.predict(X_new))
+    apart = np.concatenate([X, X + 100])
+    separated = KernelPCAClassifier(calibration="vector").fit(apart, np.repeat([0, 1], len(X)))
+    assert separated.temperature_ == 1  # every held-out row is right
+    assert np.all(np.isfinite(separated.biases_))
+
+
+def test_the_calibration_minimises_the_loss_with_its_prior():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    joint = 8 * (rng.normal(size=(300, 3)) + np.eye(3)[y]) + [2.0, 0.0, -2.0]
+    w = rng.random(300) / 150
+
+    def loss(T, b):
+        return b @ b / 600 - w @ log_softmax(joint / T + b, axis=1)[np.arange(300), y]
+
+    T, b = calibration.vector(joint, y, w, 300)
+    for dT in (0.99, 1.01):
+        assert loss(T, b) < loss(T * dT, b)
+    for step in 0.01 * np.vstack([np.eye(3), -np.eye(3)]):
+        assert loss(T, b) < loss(T, b + step)
+    T, b = calibration.temperature(joint, y, w)
+    assert not b.any()
+    assert loss(T, b) < min(loss(0.99 * T, b), loss(1.01 * T, b))

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn import config_context
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
@@ -12,7 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimator_checks import OMITTED
 
 from mercer import KernelPCA, KernelPCAImputer, datasets
+from mercer._core.registry import KERNELS
 from mercer.kernels import RBF, Linear, Polynomial
+from mercer.preimage.conditional import SHRINKAGE, Conditional
 from mercer.preimage.imputation import average, completions, hide, nearest
 
 MODELS = [
@@ -85,7 +89,7 @@ def test_rows_settle_where_the_distance_to_the_subspace_is_least(kernel):
     X = helix()
     subspace = KernelPCA(2, kernel=kernel).fit(X).subspace_
     incomplete, missing = erased(helix(20, seed=2), 0.3, seed=2)
-    ends, r2, _ = completions(subspace, incomplete, X[:1], max_iter=3000, tol=1e-9)
+    ends, r2, _ = completions(subspace, incomplete, [0.0, X[:1]], max_iter=3000, tol=1e-9)
     np.testing.assert_allclose(r2[0], subspace.split(ends[0])[1])
     before = subspace.split(np.where(missing, 0.0, incomplete))[1]
     assert np.all(r2[0] <= before + 1e-12)
@@ -99,7 +103,7 @@ def test_rows_settle_where_the_distance_to_the_subspace_is_least(kernel):
 def test_kernels_that_are_not_radial_come_nearer_to_the_subspace():
     subspace = KernelPCA(3, kernel=Polynomial(2, gamma=0.3)).fit(helix()).subspace_
     incomplete, missing = erased(helix(10, seed=2), 0.3, seed=2)
-    _, r2, _ = completions(subspace, incomplete, [], max_iter=10, tol=1e-3)
+    _, r2, _ = completions(subspace, incomplete, [0.0], max_iter=10, tol=1e-3)
     before = subspace.split(np.where(missing, 0.0, incomplete))[1]
     assert np.all(r2[0] <= before + 1e-12)
     assert np.mean(r2[0]) < 0.7 * np.mean(before)
@@ -112,7 +116,7 @@ def test_the_linear_kernel_gives_the_conditional_mean_of_principal_components():
     model = KernelPCA(2, kernel="linear").fit(X)
     row = X[:1].copy()
     row[0, 4] = np.nan
-    ends, _, _ = completions(model.subspace_, row, [], max_iter=10_000, tol=1e-12)
+    ends, _, _ = completions(model.subspace_, row, [0.0], max_iter=10_000, tol=1e-12)
     centred = X - X.mean(axis=0)
     U = np.linalg.svd(centred, full_matrices=False)[2][:2].T
     y = np.linalg.lstsq(U[:4], X[0, :4] - X.mean(axis=0)[:4], rcond=None)[0]
@@ -134,15 +138,46 @@ def test_rows_begin_at_those_that_are_nearest_in_what_is_known():
 def test_hidden_values_leave_one_in_each_row_and_column():
     Z = np.random.default_rng(0).normal(size=(40, 2))
     Z[:30, 0] = np.nan
-    masks = hide(Z, np.random.default_rng(0))
-    assert len(masks) == 3  # few values: as many draws as there may be
-    for mask in masks:
-        shown = np.where(mask, np.nan, Z)
-        assert not np.isnan(Z[mask]).any()
-        assert not np.isnan(shown).all(axis=1).any()
-        assert not np.isnan(shown).all(axis=0).any()
-        assert mask.sum(axis=1).max() == 1
-    assert len(hide(np.ones((400, 64)), np.random.default_rng(0))) == 1
+    mask = hide(Z, np.random.default_rng(0))
+    shown = np.where(mask, np.nan, Z)
+    assert mask.any()
+    assert not np.isnan(Z[mask]).any()
+    assert not np.isnan(shown).all(axis=1).any()
+    assert not np.isnan(shown).all(axis=0).any()
+
+
+def test_conditional_means_and_variances_are_those_of_the_gaussian():
+    """By loops over rows; EM finds the mean and the covariance of complete rows at once."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)) + 1
+    gaussian = Conditional.of(X)
+    S = np.linalg.inv(gaussian.precision)
+    C = np.cov(X.T, bias=True)
+    np.testing.assert_allclose(gaussian.mean, X.mean(axis=0))
+    np.testing.assert_allclose(S, (1 - SHRINKAGE) * C + SHRINKAGE * np.trace(C) / 4 * np.eye(4))
+    Z, missing = erased(X, 0.4)
+    full, spread = gaussian(Z)
+    for x, m, filled, sd in zip(Z, missing, full, spread, strict=True):
+        o = ~m
+        gain = S[np.ix_(m, o)] @ np.linalg.inv(S[np.ix_(o, o)])
+        np.testing.assert_allclose(filled[m], gaussian.mean[m] + gain @ (x - gaussian.mean)[o])
+        np.testing.assert_allclose(sd[m] ** 2, np.diag(S[np.ix_(m, m)] - gain @ S[np.ix_(o, m)]))
+        assert not sd[o].any()
+        np.testing.assert_array_equal(filled[o], x[o])
+
+
+def test_em_raises_the_likelihood_of_what_is_known():
+    X, _ = erased(helix() @ np.random.default_rng(0).normal(size=(3, 3)), 0.3)
+    first = Conditional(np.nanmean(X, axis=0), np.diag(1 / np.nanvar(X, axis=0)))
+
+    def likelihood(gaussian):
+        S, total = np.linalg.inv(gaussian.precision), 0.0
+        for x in X:
+            o = ~np.isnan(x)
+            total += multivariate_normal(gaussian.mean[o], S[np.ix_(o, o)]).logpdf(x[o])
+        return total
+
+    assert likelihood(Conditional.of(X)) > likelihood(first) + 10
 
 
 def test_starts_are_averaged_by_their_distances():
@@ -176,13 +211,37 @@ def test_digits_with_erased_pixels_come_nearer_than_by_means_or_neighbours():
     assert rmse(ours.fit_transform(given), X, missing) < min(rmse(o.fit_transform(given), X, missing) for o in others)
 
 
-def test_settings_are_chosen_by_values_that_are_hidden():
-    X, _ = erased(helix(), 0.05)
-    imputer = KernelPCAImputer(random_state=0, n_starts=2).fit(X)
-    assert len(imputer.errors_) == 9
-    best = min(imputer.errors_, key=imputer.errors_.get)
-    assert f"{imputer.model_.n_components:g}" == best.split(", ")[1]
-    assert KernelPCAImputer(3, kernel="rbf", random_state=0).fit(X).errors_ == {}
+def test_uncertainties_are_as_large_as_the_errors():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 6)) + 0.3 * rng.normal(size=(300, 6))
+    given, missing = erased(X * np.logspace(-1, 1, 6), 0.2)
+    imputer = KernelPCAImputer(random_state=0).fit(given)
+    spread = imputer.uncertainty(given)
+    np.testing.assert_array_equal(spread > 0, missing)
+    errors = (imputer.transform(given) - X * np.logspace(-1, 1, 6)) / np.where(missing, spread, 1.0)
+    assert 0.7 < np.sqrt(np.mean(errors[missing] ** 2)) < 1.4
+    assert set(imputer.errors_) == {"conditional means", "kernel PCA"}
+    assert imputer.solver_.outside_share == imputer.model_.solver_.outside_share
+
+
+def test_a_time_limit_ends_with_conditional_means_and_says_so():
+    given, missing = erased(helix(), 0.2)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        imputer = KernelPCAImputer(time_limit=1e-9, random_state=0).fit(given)
+    assert imputer.ended_early_
+    with pytest.warns(ConvergenceWarning, match="conditional means"):
+        filled = imputer.transform(given)
+    assert np.all(np.isfinite(filled))
+    assert not KernelPCAImputer(time_limit=1e6, random_state=0).fit(given).ended_early_
+
+
+@pytest.mark.filterwarnings("ignore:The kernel matrix is indefinite:UserWarning")  # sigmoid
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "precomputed"])
+def test_every_kernel_fills_missing_values(kernel):
+    X, missing = erased(np.abs(helix(30)), 0.1)
+    filled = KernelPCAImputer(2, kernel=kernel, max_iter=1, random_state=0).fit_transform(X)
+    assert np.all(np.isfinite(filled))
+    np.testing.assert_array_equal(filled[~missing], X[~missing])
 
 
 def test_rows_without_any_value_and_columns_with_one():

@@ -70,9 +70,8 @@ def test_the_largest_posterior_21_and_22(data, X_new, priors, noise_ratio, q, sh
         density = multivariate_normal(mean, W @ W.T + rho * np.eye(len(mean)))
         joint.append(np.log(prior) + density.logpdf(phi(X_new)))
     joint = np.array(joint).T
-    model = KernelPCAClassifier(
-        n_components=q, noise_ratio=noise_ratio, shrinkage=shrinkage, priors=priors, kernel=QUADRATIC
-    ).fit(X, y)
+    settings = {"n_components": q, "noise_ratio": noise_ratio, "shrinkage": shrinkage, "priors": priors}
+    model = KernelPCAClassifier(**settings, kernel=QUADRATIC, calibration=None).fit(X, y)
     assert model.noise_variance_ == pytest.approx(rho, rel=1e-12)
     expected = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
     np.testing.assert_allclose(model.predict_proba(X_new), expected, atol=1e-7)
@@ -99,7 +98,7 @@ def test_the_nearest_subspace_23(data, X_new, q, shrinkage):
 def test_the_limit_of_small_noise_is_the_nearest_subspace(data, X_new, shrinkage):
     """ρ L̂ → r² (before eq. 23)."""
     X, y = data
-    common = {"n_components": 2, "shrinkage": shrinkage, "kernel": QUADRATIC}
+    common = {"n_components": 2, "shrinkage": shrinkage, "kernel": QUADRATIC, "calibration": None}
     limit = KernelPCAClassifier(noise_ratio=0.0, **common).fit(X, y)
     near = KernelPCAClassifier(noise_ratio=1e-9, **common).fit(X, y)
     np.testing.assert_array_equal(near.predict(X_new), limit.predict(X_new))
@@ -141,7 +140,7 @@ def test_errors_at_fixed_settings_over_all_splits(name):
     X, y, splits = data["X"].astype(float), data["y"], list(zip(data["train_idx"], data["test_idx"], strict=True))
     (sigma, q, limit), (sigma_21, ratio, posterior) = FIXED[name]
     rule_23 = KernelPCAClassifier(n_components=q, noise_ratio=0.0, kernel=RBF.from_sigma(sigma), solver="exact")
-    rule_21 = KernelPCAClassifier(noise_ratio=ratio, kernel=RBF.from_sigma(sigma_21), solver="exact")
+    rule_21 = KernelPCAClassifier(noise_ratio=ratio, kernel=RBF.from_sigma(sigma_21), calibration=None, solver="exact")
     assert 100 * zhou_table1.tested(rule_23, X, y, splits).mean() == pytest.approx(limit, abs=TOLERANCE)
     assert 100 * zhou_table1.tested(rule_21, X, y, splits).mean() == pytest.approx(posterior, abs=TOLERANCE)
 

@@ -22,6 +22,7 @@ from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, vari
 from ..rkhs.positive import given
 from . import diagnostics, validation
 from .base import fitted_copy
+from .classifier_calibration import balanced_folds, calibrated, held_out
 from .drawing import RegionPlotMixin
 from .kernel_parameter import KernelParameterMixin, bound_to, with_width
 from .parameters import AT_LEAST_0, NOT_NEGATIVE, KernelLike, constraints, generator
@@ -58,6 +59,12 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         average over 29 data sets.
     priors : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
         The probabilities p_c of the classes. The limiting rule uses them for ties only.
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
+        How probabilities are corrected by samples that were held out in five folds; it takes about three times as long
+        as the fit itself. ``"temperature"`` divides all log densities by one number T ≥ 1, which leaves predictions
+        unchanged. ``"vector"`` also adds a bias for each class, so that predictions change too; it had the smaller
+        log-loss and error on average over 38 data sets. ``"auto"`` is ``"vector"``, or ``"temperature"`` for the
+        limiting rule. None gives the posterior of eq. 21.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
         As in :class:`KernelPCA`; all classes have the same landmarks.
     random_state : int, RandomState instance or None, default=None
@@ -75,6 +82,10 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         The number of axes of each class; with ``density=None`` only.
     noise_variance_ : float
         ρ.
+    temperature_ : float
+        T: log densities are divided by it. 1 without calibration.
+    biases_ : ndarray of shape (n_classes,)
+        The number added to the log density of each class after division by T. 0 without ``"vector"``.
     kernel_ : Kernel
         The kernel with its data-dependent parameters filled in.
 
@@ -97,6 +108,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
     shrinkage: float = 0.0
     kernel: KernelLike = "rbf"
     priors: str | ArrayLike = "empirical"
+    calibration: str | None = "auto"
     solver: Any = "auto"
     random_state: Any = None
 
@@ -108,7 +120,10 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         noise_ratio=[NOT_NEGATIVE],
         shrinkage=[Interval(Real, 0, 1, closed="both")],
         priors=[StrOptions({"empirical", "uniform"}), "array-like"],
+        calibration=[StrOptions({"auto", "temperature", "vector"}), None],
     )
+    temperature_ = 1.0  # of models without calibration
+    biases_ = 0.0
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -124,71 +139,99 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         weights, counted = validation.check_weights(sample_weight, X)
         classes, numbers = np.unique(y[counted], return_inverse=True)
         kernel, points, gram = bound_to(kernel, X, weights, counted, names=getattr(self, "feature_names_in_", None))
-        shares = np.bincount(numbers, weights)
-        shares = shares / shares.sum()
-        self.class_prior_ = class_priors(self.priors, shares)
-        self.classes_, self.kernel_, self._shares = classes, given(kernel), shares
+        samples = _Samples(kernel, points, numbers, gram, weights)
+        self.classes_, self.kernel_, self._shares = classes, given(kernel), samples.shares
+        self.class_prior_ = class_priors(self.priors, self._shares)
         if self.density is None:
-            self._fit_gaussians(kernel, points, numbers, gram, weights)
+            self.densities_: list[Any] = feature_gaussians(self._fitted(samples), self._shares, self.noise_ratio)
+            self.noise_variance_ = self.densities_[0].rho
+            diagnostics.warn_of_outside(self.solver_)
         else:
-            self._fit_clones(kernel, points, numbers, weights)
+            self.noise_variance_ = self._noise_of_clones(samples)
+            self.densities_ = self._clones(samples)
+        self.temperature_, self.biases_ = self._calibrated(samples)
 
-    def _fit_gaussians(self, kernel: Kernel, X: Any, y: np.ndarray, gram: Dense | None, weights: Any) -> None:
+    def _fitted(self, samples: "_Samples") -> list[Subspace]:
+        """Return the subspace of each class."""
         q = class_components(self.n_components, self.classes_)
         if None in q:
-            n = X.shape[0] if self.shrinkage else np.bincount(y).max()
+            n = len(samples.y) if self.shrinkage else np.bincount(samples.y).max()
             validation.check_all_components(n, self.solver, None)
         rng, settings = generator(self.random_state), {"shrinkage": self.shrinkage, "solver": self.solver}
-        subspaces = class_subspaces(kernel, X, y, q, gram=gram, weights=weights, rng=rng, **settings)
-        self.densities_: list[Any] = feature_gaussians(subspaces, self._shares, self.noise_ratio)
-        self.noise_variance_ = self.densities_[0].rho
-        diagnostics.warn_of_outside(self.solver_)
+        of = {"gram": samples.gram, "weights": samples.weights}
+        return class_subspaces(samples.kernel, samples.X, samples.y, q, rng=rng, **of, **settings)
 
-    def _fit_clones(self, kernel: Kernel, X: Any, y: np.ndarray, weights: Any) -> None:
-        self._check_density()
-        rho = self.noise_ratio * variance_within(kernel, X, y, weights)
-        if rho == 0:
-            raise ValueError(
-                "A density for each class needs a noise variance above 0, and it is 0: the samples of every class "
-                f"are equal in feature space (n_samples = {len(y)}). Use density=None."
-            )
-        q = class_components(self.n_components, self.classes_)
-        self.densities_ = [
-            self._fit_clone(kernel, X[y == c], rho, q[c], weights, y == c) for c in range(len(self.classes_))
-        ]
-        self.noise_variance_ = rho
+    def _gaussians(self, samples: "_Samples") -> list:
+        """Return the density of each class, at the noise variance of the fit on all samples."""
+        return [FeatureGaussian.of(subspace, self.noise_variance_) for subspace in self._fitted(samples)]
 
-    def _fit_clone(self, kernel: Kernel, X: Any, rho: float, q: Any, weights: Any, own: np.ndarray) -> Any:
-        density = clone(self.density).set_params(kernel=kernel, noise_variance=rho)
-        if q is not None:
-            density.set_params(n_components=q)
-        return density.fit(X) if weights is None else density.fit(X, sample_weight=weights[own])
-
-    def _check_density(self) -> None:
-        """Raise an error for parameters that are not supported with ``density``."""
+    def _noise_of_clones(self, samples: "_Samples") -> float:
+        """Return ρ, or raise an error if there is none, or for parameters that are not supported with ``density``."""
         if self.shrinkage:
             raise ValueError(f"shrinkage={self.shrinkage!r} is for density=None. Leave it at 0 with a density.")
         if self.noise_ratio == 0:
             raise ValueError("noise_ratio=0 is the limiting rule of density=None. Give a noise_ratio above 0.")
         if isinstance(self.kernel_, Precomputed):
             raise ValueError("A density for each class needs the samples themselves, not kernel='precomputed'.")
+        rho = self.noise_ratio * variance_within(samples.kernel, samples.X, samples.y, samples.weights)
+        if rho == 0:
+            raise ValueError(
+                "A density for each class needs a noise variance above 0, and it is 0: the samples of every class "
+                f"are equal in feature space (n_samples = {len(samples.y)}). Use density=None."
+            )
+        return rho
+
+    def _clones(self, samples: "_Samples") -> list:
+        """Return a clone of ``density`` for each class, at the noise variance of the fit on all samples."""
+        q = class_components(self.n_components, self.classes_)
+        return [self._clone(samples.part(np.flatnonzero(samples.y == c)), qc) for c, qc in enumerate(q)]
+
+    def _clone(self, samples: "_Samples", q: int | None) -> Any:
+        density = clone(self.density).set_params(kernel=samples.kernel, noise_variance=self.noise_variance_)
+        if q is not None:
+            density.set_params(n_components=q)
+        if samples.weights is None:
+            return density.fit(samples.X)
+        return density.fit(samples.X, sample_weight=samples.weights)
+
+    def _calibrated(self, samples: "_Samples") -> tuple[float, np.ndarray]:
+        """Return the temperature and the biases."""
+        folds, member = balanced_folds(samples.X, samples.y)
+        if self.calibration is None or np.all(folds < 0):
+            return 1.0, np.zeros(len(self.classes_))
+        fit = self._gaussians if self.density is None else self._clones
+
+        def joint(rows: np.ndarray, held: np.ndarray) -> np.ndarray:
+            part = samples.part(rows)
+            return self._log_joint(fit(part), samples.X[held], part.shares)
+
+        kind = self.calibration
+        if kind == "auto":
+            kind = "vector" if self.noise_ratio > 0 else "temperature"
+        held, joints = held_out(joint, folds)
+        w = np.ones(len(held)) if samples.weights is None else samples.weights[held]
+        return calibrated(kind, joints, samples.y[held], w, self.class_prior_, len(np.unique(member[held])))
 
     def _joint(self, X: Any) -> np.ndarray:
-        """Return log p_c + log density up to a constant, or numbers of the same order: (n_samples, n_classes)."""
+        """Return log p_c + log density up to a constant, or numbers of the same order, calibrated: (n, n_classes)."""
         check_is_fitted(self)
         X = validation.check_rows(self, X, self.kernel_)
+        joint = self._log_joint(self.densities_, X, self._shares)
+        if not np.all(np.isfinite(joint[:, self.class_prior_ > 0])):
+            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
+        return joint / self.temperature_ + self.biases_
+
+    def _log_joint(self, densities: list, X: Any, shares: np.ndarray) -> np.ndarray:
+        """Return the same before calibration."""
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
         if self.density is not None:
-            return np.column_stack([density.score_samples(X) for density in self.densities_]) + log_prior
-        joint = class_joint(self.densities_, X, log_prior, self._shares)
-        if not np.all(np.isfinite(joint[:, self.class_prior_ > 0])):
-            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
-        return joint
+            return np.column_stack([density.score_samples(X) for density in densities]) + log_prior
+        return class_joint(densities, X, log_prior, shares)
 
     @rowwise
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log joint density of each class, up to a constant of the sample: (n_samples, n_classes).
+        """Return the calibrated log density of each class, up to a constant of the sample: (n_samples, n_classes).
 
         For two classes it is that of the second minus that of the first: (n_samples,).
         """
@@ -197,7 +240,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
 
     @rowwise
     def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted class of each sample, by eq. 21, or by eq. 23 if ρ = 0: (n_samples,)."""
+        """Return the class of largest calibrated density (eq. 21, or eq. 23 if ρ = 0) of each sample: (n_samples,)."""
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
@@ -208,7 +251,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
 
     @rowwise
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the posterior probabilities of the classes: (n_samples, n_classes).
+        """Return the calibrated posterior probabilities of the classes: (n_samples, n_classes).
 
         With the limiting rule they would all be 0 or 1. Instead they are computed with equal priors and the average
         variance outside the subspaces as noise, which gives the same order as r².
@@ -234,7 +277,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
             parts = [next(new) for _ in _parts(density)]
             gaussian = isinstance(density, FeatureGaussian)
             densities.append(FeatureGaussian(parts[0], density.rho) if gaussian else density._with_subspaces(parts))
-        return fitted_copy(self, densities_=densities, kernel_=given(subspaces[0].kernel))
+        return fitted_copy(self, densities_=densities, kernel_=subspaces[0].kernel)
 
     @property
     def n_components_(self) -> np.ndarray:
@@ -245,3 +288,27 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
 def _parts(density: Any) -> list[Subspace]:
     """Return the subspaces of one class."""
     return [density.subspace] if isinstance(density, FeatureGaussian) else density._subspaces()
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Training samples ``X`` of the classes ``y``, numbered from 0, their Gram matrix if it is given, their weights."""
+
+    kernel: Kernel
+    X: Any
+    y: np.ndarray
+    gram: Dense | None
+    weights: Any
+
+    def part(self, rows: np.ndarray) -> "_Samples":
+        """Return some of the samples."""
+        gram = None if self.gram is None else Dense(self.gram.block(rows))
+        return _Samples(
+            self.kernel, self.X[rows], self.y[rows], gram, None if self.weights is None else self.weights[rows]
+        )
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The share of each class in the sum of weights."""
+        shares = np.bincount(self.y, self.weights)
+        return shares / shares.sum()

@@ -61,6 +61,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         Number of stratified folds, or any other value that scikit-learn takes.
     n_repeats : int, default=1
         Number of repetitions with different folds, if ``cv`` is a number.
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
+        Calibration of the best model, as in :class:`KernelPCAClassifier`.
     refit : bool, default=True
         Whether to fit the best model on all samples.
     random_state : int, RandomState instance or None, default=None
@@ -104,6 +106,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     priors: Sequence = ("empirical",)
     cv: Any = 5
     n_repeats: int = 1
+    calibration: str | None = "auto"
     refit: bool = True
     random_state: Any = None
 
@@ -117,6 +120,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         priors=[list, tuple],
         cv=["cv_object"],
         n_repeats=[AT_LEAST_1],
+        calibration=KernelPCAClassifier._parameter_constraints["calibration"],
         refit=["boolean"],
     )
 
@@ -146,7 +150,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         errors = np.array([self._errors_of(kernel, X, numbers, folds) for kernel in kernels])
         self._choose(np.moveaxis(errors, 1, 0), np.array([len(held) for _, held in folds]))
         if self.refit:
-            self.best_estimator_ = KernelPCAClassifier(**self.best_params_, solver="exact").fit(X, y)
+            settings = self.best_params_ | {"calibration": self.calibration, "solver": "exact"}
+            self.best_estimator_ = KernelPCAClassifier(**settings).fit(X, y)
 
     def _given(self) -> list[Kernel]:
         """Return the kernels to try, not bound to data."""

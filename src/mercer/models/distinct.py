@@ -34,7 +34,7 @@ class Rows:
         weights, counted = validation.check_weights(sample_weight, X)
         weights = np.ones(len(counted)) if weights is None else weights
         kernel, points, gram = bound_to(kernel, X, weights, counted, names=names)
-        points, member = _distinct(points) if gram is None else (points, np.arange(len(counted)))
+        points, member = distinct(points) if gram is None else (points, np.arange(len(counted)))
         w = np.bincount(member, weights)
         return cls(kernel, points, gram, w / w.sum(), counted, weights, member)
 
@@ -44,7 +44,7 @@ class Rows:
         return np.column_stack(sums) / np.bincount(self.member, self.weights)[:, None]
 
 
-def _distinct(X: Any) -> tuple[Any, np.ndarray]:
+def distinct(X: Any) -> tuple[Any, np.ndarray]:
     """Return the distinct rows in sorted order, and the index of each row among them."""
     if issparse(X):
         _, first, member = np.unique(_keys(X), return_index=True, return_inverse=True)

@@ -14,24 +14,22 @@ from ..rkhs import Subspace
 from . import as_preimage
 
 TEMPORARIES = 6  # arrays of the size (rows, anchors) alive at once
-HIDDEN = 0.1  # of the known values, where some are hidden to compare
-ENOUGH_VALUES = 300  # hidden in all draws together
-MOST_DRAWS = 3
+HIDDEN = 0.1  # of the known values, where some are hidden to measure errors
 CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
 
 Step = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x ↦ where it goes, and r² of x
 
 
 def completions(
-    subspace: Subspace, Z: np.ndarray, donors: Sequence[np.ndarray] | np.ndarray, max_iter: int, tol: float
+    subspace: Subspace, Z: np.ndarray, starts: Sequence[np.ndarray | float], max_iter: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Rows settled from each start, their r², and the number of alternations: (s, n, d), (s, n), int.
 
-    Entries that are NaN begin at 0, and at the values of each donor: a row (d,) for all, or one for each (n, d).
+    Entries that are NaN begin at the values of each start: a number, a row (d,) for all, or one for each (n, d).
     """
     missing = np.isnan(Z)
-    starts = np.concatenate([np.where(missing, start, Z) for start in (0.0, *donors)])
-    X, n_iter = _settle(subspace, starts, np.tile(missing, (1 + len(donors), 1)), max_iter, tol)
+    begun = np.concatenate([np.where(missing, start, Z) for start in starts])
+    X, n_iter = _settle(subspace, begun, np.tile(missing, (len(starts), 1)), max_iter, tol)
     return X.reshape(-1, *Z.shape), subspace.split(X)[1].reshape(-1, len(Z)), n_iter
 
 
@@ -44,21 +42,12 @@ def nearest(donors: np.ndarray, Z: np.ndarray, p: int) -> np.ndarray:
     return donors[order].transpose(1, 0, 2)
 
 
-def hide(Z: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Masks of a tenth of the values, to be hidden, in as many draws as it takes: every column and row keeps one.
-
-    No row loses more than a fifth of its columns, or one value: where next to nothing is known, errors are large
-    whatever the settings, and would hide their differences.
-    """
-    masks: list[np.ndarray] = []
-    known, most = ~np.isnan(Z), max(1, Z.shape[1] // 5)
-    while len(masks) < MOST_DRAWS and sum(mask.sum() for mask in masks) < ENOUGH_VALUES:
-        lot = np.where(known, rng.random(Z.shape), 1.0)
-        hidden = (lot < HIDDEN) & (np.argsort(np.argsort(lot, axis=1), axis=1) < most)
-        hidden &= (known & ~hidden).any(axis=0)
-        hidden &= (known & ~hidden).any(axis=1, keepdims=True)
-        masks.append(hidden)
-    return [mask for mask in masks if mask.any()]
+def hide(Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A mask of a tenth of the known values, to be hidden: every row and column keeps one."""
+    known = ~np.isnan(Z)
+    hidden = known & (rng.random(Z.shape) < HIDDEN)
+    hidden &= (known & ~hidden).any(axis=0)
+    return hidden & (known & ~hidden).any(axis=1, keepdims=True)
 
 
 def average(ends: np.ndarray, r2: np.ndarray, rho: float) -> np.ndarray:

@@ -163,7 +163,7 @@ class Classifier:
     @staticmethod
     def model(setting: dict[str, Any]) -> KernelPCAClassifier:
         """Return the estimator with a setting."""
-        return KernelPCAClassifier(**setting, solver="exact")
+        return KernelPCAClassifier(**setting, calibration=None, solver="exact")
 
 
 @dataclass

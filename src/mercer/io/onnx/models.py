@@ -76,9 +76,11 @@ def _joint(model: KernelPCAClassifier, x: Tensor) -> Tensor:
     with np.errstate(divide="ignore"):
         log_prior = np.log(model.class_prior_)
     if model.density is None:
-        return joint_of_classes(model.densities_, x, log_prior, model._shares)
-    scores = [methods_of(density)["score_samples"](density, x) for density in model.densities_]
-    return columns(scores) + log_prior
+        joint = joint_of_classes(model.densities_, x, log_prior, model._shares)
+    else:
+        scores = [methods_of(density)["score_samples"](density, x) for density in model.densities_]
+        joint = columns(scores) + log_prior
+    return joint * (1 / model.temperature_) + model.biases_
 
 
 def _label(model: KernelPCAClassifier, x: Tensor) -> Tensor:
