@@ -225,7 +225,7 @@ class Sigmoid(_Affine):
         return in_place("tanh", t)
 
     def slope(self, t: Array) -> Array:
-        return self.gamma / np.cosh(self.gamma * t + self.coef0) ** 2
+        return self.gamma * (1 - np.tanh(self.gamma * t + self.coef0) ** 2)
 
 
 @register("cosine")

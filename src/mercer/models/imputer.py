@@ -14,7 +14,6 @@ from .._core.sklearn import Named, StrOptions
 from .._core.tiles import followed, row_tiles
 from .._core.warn import warn
 from ..kernels import RBF, Radial, as_kernel
-from ..kernels.width import median_sqdist
 from ..linalg.eigenpairs import Report
 from ..preimage.conditional import Conditional
 from ..preimage.imputation import average, completions, hide, nearest
@@ -23,7 +22,6 @@ from . import validation
 from .kernel_pca import KernelPCA
 from .parameters import AT_LEAST_1, POSITIVE, KernelLike, constraints, generator
 
-WIDTH = 0.3  # γ times the median squared distance
 SHARE = 0.97  # of the variance
 ROUNDS = 2  # of fits on the completed samples
 FEW = 1000  # samples up to which no landmarks are needed
@@ -51,7 +49,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_components : int, float or None, default=None
         As in :class:`KernelPCA`; None for 97 % of the variance.
     kernel : str, Kernel, callable or None, default=None
-        As in :class:`KernelPCA`; None for an RBF with γ = 0.3 / median squared distance.
+        As in :class:`KernelPCA`; None for an RBF with γ = 1/median squared distance.
     scale : {"columns", "none"}, default="columns"
         Whether to divide columns by their standard deviations first. Use ``"none"`` for columns of the same unit, such
         as the pixels of an image.
@@ -187,9 +185,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _fitted(self, full: np.ndarray, start: Conditional, rng: np.random.Generator) -> "_Filler":
         """Return the filler fitted on complete samples."""
-        kernel = (
-            RBF(gamma=WIDTH / (median_sqdist(full) or 1.0)) if self.kernel is None else clone(as_kernel(self.kernel))
-        )
+        kernel = RBF(gamma="median") if self.kernel is None else clone(as_kernel(self.kernel))
         full = np.maximum(full, 0) if kernel.nonnegative else full
         solver = "auto" if len(full) <= FEW else Landmarks(n=LANDMARKS)
         q = SHARE if self.n_components is None else self.n_components
