@@ -303,9 +303,8 @@ class _Samples:
     def part(self, rows: np.ndarray) -> "_Samples":
         """Return some of the samples."""
         gram = None if self.gram is None else Dense(self.gram.block(rows))
-        return _Samples(
-            self.kernel, self.X[rows], self.y[rows], gram, None if self.weights is None else self.weights[rows]
-        )
+        weights = None if self.weights is None else self.weights[rows]
+        return _Samples(self.kernel, self.X[rows], self.y[rows], gram, weights)
 
     @property
     def shares(self) -> np.ndarray:
