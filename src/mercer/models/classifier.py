@@ -122,8 +122,8 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         priors=[StrOptions({"empirical", "uniform"}), "array-like"],
         calibration=[StrOptions({"auto", "temperature", "vector"}), None],
     )
-    temperature_ = 1.0  # of models without calibration
-    biases_ = 0.0
+    temperature_ = 1.0  # of models of earlier versions
+    biases_ = np.asarray(0.0)
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -221,7 +221,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
             validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
         return joint / self.temperature_ + self.biases_
 
-    def _log_joint(self, densities: list, X: Any, shares: np.ndarray) -> np.ndarray:
+    def _log_joint(self, densities: list, X: Any, shares: Any) -> np.ndarray:
         """Return the same before calibration."""
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
@@ -307,7 +307,7 @@ class _Samples:
         return _Samples(self.kernel, self.X[rows], self.y[rows], gram, weights)
 
     @property
-    def shares(self) -> np.ndarray:
+    def shares(self) -> Any:
         """The share of each class in the sum of weights."""
         shares = np.bincount(self.y, self.weights)
         return shares / shares.sum()

@@ -21,7 +21,7 @@ def held_out(joint: Joint, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     parts = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all samples has given these warnings
-        for fold in followed("calibration", np.unique(folds[folds >= 0])):
+        for fold in followed("calibration", sorted({*folds.tolist()} - {-1})):
             rows, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             parts.append((held, joint(rows, held)))
     numbers, joints = zip(*parts, strict=True)

@@ -123,7 +123,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             _check_columns(X)
             self.mean_, self.scale_ = self._standards(X)
             Z = (X - self.mean_) / self.scale_
-            _, self._filler, n_iter = self._complete(Z, rng, clock)
+            _, self._filler, n_iter = self._complete(Z, Conditional.of(Z), rng, clock)
             self.model_, self.n_iter_ = self._filler.model, max(n_iter, 1)
             self.errors_, self.spread_ratio_ = self._trial(Z, rng, clock)
             self.ended_early_ = clock.warned
@@ -171,9 +171,10 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validation.check_unmasked(X)
         return validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_all_finite="allow-nan")
 
-    def _complete(self, Z: np.ndarray, rng: np.random.Generator, clock: "_Clock") -> tuple[np.ndarray, "_Filler", int]:
+    def _complete(
+        self, Z: np.ndarray, start: Conditional, rng: np.random.Generator, clock: "_Clock"
+    ) -> tuple[np.ndarray, "_Filler", int]:
         """Return the completed samples, the model of them, and the number of iterations."""
-        start = Conditional.of(Z)
         gaps, n_iter = np.isnan(Z).any(axis=1), 0
         full = start(Z)[0]
         for _ in followed("imputation", range(ROUNDS if gaps.any() else 1)):
@@ -201,8 +202,10 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         hidden = hide(trial, rng)
         if not hidden.any() or clock.warned:
             return {}, 1.0
-        full, filler, _ = self._complete(np.where(hidden, np.nan, trial), rng, clock)
-        means, spread = filler.start(np.where(hidden, np.nan, trial))
+        shown = np.where(hidden, np.nan, trial)
+        start = Conditional.of(shown)
+        means, spread = start(shown)
+        full, _, _ = self._complete(shown, start, rng, clock)
         by_means, own = (means - trial)[hidden] ** 2, (full - trial)[hidden] ** 2
         ratio = float(np.sqrt(np.mean(own) / np.mean(spread[hidden] ** 2)))
         return {"conditional means": float(np.mean(by_means)), "kernel PCA": float(np.mean(own))}, ratio
