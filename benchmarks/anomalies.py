@@ -1,7 +1,7 @@
 """Abnormal rows in nineteen tables: the default monitor beside PyOD's and scikit-learn's detectors.
 
     MERCER_DATA=… make bench-peers
-    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 2] [--rows 1000] [--only shuttle http] [--large | --rules]
+    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 2] [--rows 1000] [--only skin] [--keep file.json] [--large]
 
 Two protocols, the same for all. *Normal*: fitted on half of the normal rows, at most ``rows`` of them; the other normal
 rows and all abnormal ones are scored. *Contaminated*: fitted on half of all rows with the abnormal ones among them,
@@ -10,9 +10,9 @@ table's own share of abnormal ones, 20 of them at least. mercer scales columns i
 standardized columns. Figures are means over seeds, then over tables with standard errors of the mean over tables: the
 area under the ROC curve (AUROC) and average precision (AP).
 
-``--rules`` varies width, components and landmarks of the default estimator, and gives the figures of the rule that all
-other tables would choose for each table (leave one table out). ``--large`` gives time and memory on whole tables of
-more than 100,000 rows, each in a process of its own.
+``--keep`` stores the figures of each table in a file, so that a run can be interrupted. ``--large`` gives time and
+memory on whole tables of more than 100,000 rows, each in a process of its own. How the default estimator's rules were
+chosen is measured in ``monitor_rules.py``.
 """
 
 import argparse
@@ -21,8 +21,7 @@ import resource
 import subprocess
 import sys
 import warnings
-from collections import Counter
-from dataclasses import replace
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -35,13 +34,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from mercer import KernelPCAMonitor
-from mercer.models.monitor import default, rules
 
 TEST = 3000
 RARE = 20  # abnormal rows that a test has at least, where the table has them
 PROTOCOLS = ("normal", "contaminated")
 LARGE = ("celeba", "skin", "http")
-WIDTHS, SHARES, LANDMARKS = (0.1, 1.0, 4.0, 16.0), (0.9, 0.98), (200, 500)
 
 
 def contenders(seed, share=0.0):
@@ -137,13 +134,15 @@ def figures(name, seeds, rows, protocol):
     return {contender: np.mean(rows, axis=0) for contender, rows in found.items()}
 
 
-def table(tables, seeds, rows, protocol):
+def table(tables, seeds, rows, protocol, kept):
     """Print both figures for every table, and their means with standard errors."""
-    results = {}
     for name in tables:
-        results[name] = figures(name, seeds, rows, protocol)
-        row = "  ".join(f"{c} {a:.3f}/{p:.3f}" for c, (a, p, *_) in results[name].items())
-        print(f"{name:<12} {row}", file=sys.stderr, flush=True)
+        key = f"{protocol} {name}"
+        if key not in kept:
+            kept[key] = {c: list(values) for c, values in figures(name, seeds, rows, protocol).items()}
+            print(key, {c: f"{a:.3f}/{p:.3f}" for c, (a, p, *_) in kept[key].items()}, file=sys.stderr, flush=True)
+            yield
+    results = {name: kept[f"{protocol} {name}"] for name in tables}
     columns = list(next(iter(results.values())))
     print(f"\nFitted on {protocol} rows: {rows} at most, mean of {seeds} seeds; AUROC / AP\n")
     print("| table | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|")
@@ -160,30 +159,6 @@ def table(tables, seeds, rows, protocol):
 
 def with_error(values):
     return f"{values.mean():+.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
-
-
-def try_rules(tables, seeds, rows):
-    """Print the mean figures over all tables for other numbers in the rules for tables, and leave one table out."""
-    usual, found = (rules.TABLE, default.LANDMARKS), {}
-    grid = [(width, share, m) for width in WIDTHS for share in SHARES for m in LANDMARKS]
-    for width, share, m in grid:
-        rules.TABLE, default.LANDMARKS = replace(usual[0], width=width, share=share), m
-        for name in tables:
-            X, y = read(name)
-            for seed in range(100, 100 + seeds):  # other draws than those of the tables
-                train, test, labels = split(X, y, seed, rows, "normal")
-                scores = -KernelPCAMonitor(in_time=False, random_state=seed).fit(train).score_samples(test)
-                found.setdefault((width, share, m), {}).setdefault(name, []).append(quality(labels, scores))
-        print(width, share, m, file=sys.stderr, flush=True)
-    rules.TABLE, default.LANDMARKS = usual
-    means = {rule: np.array([np.mean(rows[name], axis=0) for name in tables]) for rule, rows in found.items()}
-    print("\n| γ · median | share of the variance | landmarks | AUROC | AP |\n|---|---|---|---|---|")
-    for (width, share, m), values in means.items():
-        auroc, ap = values.mean(axis=0)
-        print(f"| {width:g} | {share:g} | {m} | {auroc:.3f} | {ap:.3f} |")
-    picked = [max(means, key=lambda rule: np.delete(means[rule], i, axis=0).sum()) for i in range(len(tables))]
-    left = np.mean([means[rule][i] for i, rule in enumerate(picked)], axis=0)
-    print(f"\nLeave one table out: {left[0]:.3f} / {left[1]:.3f}, chosen {Counter(picked).most_common()}")
 
 
 def one(name, contender):
@@ -223,7 +198,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=None)
     parser.add_argument("--protocols", nargs="*", default=PROTOCOLS, choices=PROTOCOLS)
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--keep", type=Path, default=None, help="a file of figures, which are not measured again")
     parser.add_argument("--limit", type=int, default=300, help="seconds for a contender on a large table")
     parser.add_argument("--one", nargs=2, metavar=("TABLE", "CONTENDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -232,11 +207,12 @@ def main():
         one(*options.one)
     elif options.large:
         large(options.only or LARGE, options.limit)
-    elif options.rules:
-        try_rules(options.only or names(), options.seeds, options.rows)
     else:
+        kept = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
         for protocol in options.protocols:
-            table(options.only or names(), options.seeds, options.rows, protocol)
+            for _ in table(options.only or names(), options.seeds, options.rows, protocol, kept):
+                if options.keep:
+                    options.keep.write_text(json.dumps(kept))
 
 
 if __name__ == "__main__":

@@ -141,12 +141,22 @@ def test_rows_in_time_are_recognised():
     monitor = KernelPCAMonitor(random_state=0).fit(shuffled)
     assert not monitor.in_time_
     assert monitor.serial_share_ <= 0.25
-    assert "exchangeable rows" in monitor.choices_
-    assert "SPE" in monitor.choices_
-    assert monitor.solver_ is monitor.estimator_[-1].solver_
+    report = monitor.solver_
+    assert str(report).startswith("exchangeable rows (")
+    assert report.rules.endswith("98.0% of the variance, SPE")
+    assert (report.n_calibration, report.n_effective) == (200, 200.0)
+    assert report.residual == monitor.estimator_[-1].solver_.residual
     given = KernelPCAMonitor(PROCESS, in_time=True, random_state=0).fit(three_tanks(0, n=200)[0])
-    assert given.choices_ == "rows in time (as given): the given estimator"
+    assert (given.solver_.rows, given.solver_.rules) == ("rows in time (as given)", "the given estimator")
     assert given.n_effective_ < 200 == len(given.calibration_)
+
+
+def test_a_sorted_table_is_not_a_process():
+    """Levels that change from class to class correlate neighbouring rows; within a level rows are independent."""
+    X = table(400, 0) + np.repeat([0.0, 3.0, -4.0, 8.0], 100)[:, None]
+    assert rules.serial_share(X, np.zeros(400, int)) == 0
+    independent = rules.serial_share(table(100, 1, d=5000), np.repeat([0, 1], [37, 63]))
+    assert independent < 0.01  # as many of them as the test allows
 
 
 def test_the_effective_number_is_that_of_an_autoregression():
@@ -302,5 +312,5 @@ def test_monitors_come_back_from_their_files(monitor, tmp_path):
     back = mercer.load(tmp_path / "m")
     for name in ("score_samples", "predict", "p_values", "discoveries", "contributions"):
         np.testing.assert_array_equal(getattr(back, name)(X), getattr(monitor, name)(X), err_msg=name)
-    assert back.choices_ == monitor.choices_
+    assert back.solver_ == monitor.solver_
     assert back.limits_ == monitor.limits_

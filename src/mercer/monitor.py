@@ -1,5 +1,5 @@
 """Process monitoring: is this sample abnormal, since when, and which variables make it so."""
 
-from .models.monitor import Chart, KernelPCAMonitor, Limits
+from .models.monitor import Chart, KernelPCAMonitor, Limits, MonitorReport
 
-__all__ = ["Chart", "KernelPCAMonitor", "Limits"]
+__all__ = ["Chart", "KernelPCAMonitor", "Limits", "MonitorReport"]

@@ -10,13 +10,14 @@ except ModuleNotFoundError as error:
         f"Pictures need {error.name}, which is not here: pip install 'mercer[plots]'", name=error.name
     ) from None
 
-from .charts import chart, choice, contributions, importance, timeline
+from .charts import alarms, chart, choice, contributions, importance, timeline
 from .components import kernel_matrix, residuals, scores, scree
 from .images import denoised, images, latent_grid, walk
 from .maps import contours, density, novelty, regions, responsibilities
 from .style import captured
 
 __all__ = [
+    "alarms",
     "captured",
     "chart",
     "choice",

@@ -12,6 +12,7 @@ from .style import INK, WIDTH, axes, colour, names_of, plain
 
 WIDE = 1.2 * WIDTH
 MOST_BARS = 12  # variables that a chart of bars shows
+STATISTICS = {"t2": "T²", "spe": "SPE"}
 
 
 def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes:
@@ -75,10 +76,64 @@ def timeline(values: Any, limit: float, of: str = "spe", ax: Axes | None = None)
     ax.plot(index, values, color=colour(0), linewidth=0.7)
     ax.scatter(index[beyond], values[beyond], s=9, color=colour(1), linewidth=0, zorder=3)
     ax.axhline(limit, color=INK, linewidth=0.8, linestyle="--")
-    name = {"t2": "T²", "spe": "SPE"}[of]
-    ax.set(xlabel="row", title=f"{name}: {beyond.sum()} of {len(values)} rows beyond the limit", xlim=(0, len(values)))
+    ax.set(
+        xlabel="row",
+        title=f"{STATISTICS[of]}: {beyond.sum()} of {len(values)} rows beyond the limit",
+        xlim=(0, len(values)),
+    )
     ax.set_ylim(bottom=0)
     return ax
+
+
+def alarms(chart: Any, start: int | None = None, ax: Axes | None = None) -> Axes:
+    """Draw T² and SPE of a chart as multiples of their limits; rows with an alarm have the colour of its cause.
+
+    Parameters
+    ----------
+    chart : Chart
+        What :meth:`mercer.KernelPCAMonitor.chart` returns.
+    start : int, default=None
+        The row where a fault began, if it is known: the delay to the first alarm is then given.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMonitor, datasets, plots
+    >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
+    >>> X, _ = datasets.three_tanks(1, n=200, fault="sensor", start=100)
+    >>> plots.alarms(monitor.chart(X, run=3), start=100).get_title()
+    'alarm at row 102 by SPE, 2 rows after the fault'
+    """
+    ax = axes(ax, 2.6, WIDE)
+    row, cause = np.arange(len(chart.t2)), chart.cause
+    for i, (of, name) in enumerate(STATISTICS.items()):
+        limit = getattr(chart.limits, of)
+        if np.isfinite(limit):  # of a statistic that counts
+            ratio = getattr(chart, of) / (limit or 1.0)
+            ax.plot(row, ratio, color=colour(i), linewidth=0.7, alpha=0.8, label=f"{name} / limit")
+            marked = chart.alarms & (cause == of)
+            ax.scatter(row[marked], ratio[marked], s=9, color=colour(i), linewidth=0, zorder=3)
+    ax.axhline(1, color=INK, linewidth=0.8, linestyle="--")
+    if start is not None:
+        ax.axvline(start, color=INK, linewidth=0.8, linestyle=":")
+    ax.set(xlabel="row", title=_first_alarm(chart, start), xlim=(0, len(row)), yscale="log")
+    ax.legend(loc="upper left", frameon=False)
+    return ax
+
+
+def _first_alarm(chart: Any, start: int | None) -> str:
+    delay = chart.delay(start or 0)
+    if delay is None:
+        return "no alarm" if start is None else "no alarm after the fault"
+    first = (start or 0) + delay
+    after = "" if start is None else f", {delay} row{'' if delay == 1 else 's'} after the fault"
+    return f"alarm at row {first} by {STATISTICS.get(chart.cause[first], 'earlier rows')}{after}"
 
 
 def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) -> Axes:

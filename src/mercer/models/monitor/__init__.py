@@ -3,5 +3,6 @@
 from .charts import Chart
 from .detector import KernelPCAMonitor
 from .limits import Limits
+from .report import MonitorReport
 
-__all__ = ["Chart", "KernelPCAMonitor", "Limits"]
+__all__ = ["Chart", "KernelPCAMonitor", "Limits", "MonitorReport"]

@@ -1,6 +1,8 @@
 """Values of T² and SPE that limits are set by: of held-out rows, of rows left out one by one, or of training rows."""
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,7 +18,7 @@ TENTHS = 10  # folds of rows in time: long blocks, whose neighbours in time are 
 ENOUGH = 10_000  # rows held out: the relative error of a rate of 1 % is then a tenth
 
 
-def t2_and_spe(estimator, X, q=None):
+def t2_and_spe(estimator: Any, X: Any, q: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """T² = Σ y²/λ and SPE = r² of each row, by the first q axes."""
     prepare, model = parts(estimator)
     rows = prepare(X)
@@ -24,7 +26,7 @@ def t2_and_spe(estimator, X, q=None):
     coordinates, width = splitter([subspace])
     precisions = 1 / np.asarray(subspace.variances, float)
 
-    def tile(x, k_xx):
+    def tile(x: Any, k_xx: np.ndarray) -> np.ndarray:
         ((Y, relative),) = coordinates(x)
         return np.column_stack([Y**2 @ precisions, np.maximum(k_xx + relative, 0)])
 
@@ -32,13 +34,13 @@ def t2_and_spe(estimator, X, q=None):
     return both[:, 0], both[:, 1]
 
 
-def held_out(fit, X, q, folds):
+def held_out(fit: Callable[[np.ndarray], Any], X: np.ndarray, q: int, folds: int) -> tuple[np.ndarray, np.ndarray]:
     """T² and SPE of rows by models ``fit(rows)`` that have not seen them, in the order of the rows.
 
     Each fold is a block of consecutive rows: neighbours in time are held out together.
     """
     ends = np.linspace(0, len(X), min(folds, len(X)) + 1).astype(int)
-    values: list = []
+    values: list[np.ndarray] = []
     for start, stop in pairwise(ends):
         others = np.concatenate([X[:start], X[stop:]])
         values.append(np.column_stack(t2_and_spe(fit(others), X[start:stop], q)))
@@ -48,7 +50,7 @@ def held_out(fit, X, q, folds):
     return t2, spe
 
 
-def left_out(estimator, X):
+def left_out(estimator: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """T² and SPE of each row by the model of all others, from one decomposition; kernel and scaling stay the same."""
     prepare, model = parts(estimator)
     if type(model) is not KernelPCA:

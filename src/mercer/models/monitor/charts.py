@@ -1,6 +1,8 @@
 """Charts of rows in time: smoothed statistics, their limits, alarms and the delay to the first of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.signal import lfilter
@@ -9,6 +11,8 @@ from ..._core.warn import warn
 from .limits import Limits
 
 UNEVEN = 1.5  # usual steps: a longer one is a gap
+
+Starts = Sequence[int] | np.ndarray  # the first rows of all runs but the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,35 +36,42 @@ class Chart:
     beyond: np.ndarray
     alarms: np.ndarray
 
-    def delay(self, start=0):
+    def delay(self, start: int = 0) -> int | None:
         """Rows from ``start``, where a fault began, to the first alarm at or after it; None where there is none."""
         later = np.flatnonzero(self.alarms[start:])
         return int(later[0]) if len(later) else None
 
-    def false_alarm_rate(self, stop=None):
+    def false_alarm_rate(self, stop: int | None = None) -> float:
         """The share of the rows before ``stop``, where a fault began, that are beyond a limit."""
         return float(np.mean(self.beyond[:stop]))
 
-    def plot(self, of="spe", ax=None):
-        """Draw T² (``of="t2"``) or SPE in time, with its limit: :func:`mercer.plots.timeline`."""
-        from ...plots import timeline
+    def plot(self, of: str | None = None, start: int | None = None, ax: Any = None) -> Any:
+        """Draw both statistics with alarms and their cause (:func:`mercer.plots.alarms`), or one, ``of="t2"`` or "spe".
 
-        return timeline(getattr(self, of), getattr(self.limits, of), of, ax)
+        ``start`` is the row where a fault began, if it is known.
+        """
+        from ... import plots
+
+        if of is None:
+            return plots.alarms(self, start, ax)
+        return plots.timeline(getattr(self, of), getattr(self.limits, of), of, ax)
 
     @property
-    def cause(self):
+    def cause(self) -> np.ndarray:
         """The chart that is farther beyond its limit, "t2" or "spe", for rows beyond one, and "" for all others."""
         with np.errstate(divide="ignore", invalid="ignore"):  # limits may be 0
             farther = np.where(self.t2 / self.limits.t2 > self.spe / self.limits.spe, "t2", "spe")
         return np.where(self.beyond, farther, "")
 
-    def __str__(self):
+    def __str__(self) -> str:
         first = np.flatnonzero(self.alarms)
         word = f"first alarm at row {first[0]}" if len(first) else "no alarm"
         return f"{len(self.t2)} rows, {int(self.beyond.sum())} beyond a limit, {word}"
 
 
-def chart(t2, spe, limits, smoothing, rule, starts=()):
+def chart(
+    t2: np.ndarray, spe: np.ndarray, limits: Limits, smoothing: float, rule: tuple[int, int], starts: Starts = ()
+) -> Chart:
     """Return the chart of statistics in time; smoothing and run rules begin anew at each of ``starts``."""
     pieces = np.split(np.column_stack([t2, spe]), starts)
     t2, spe = np.concatenate([smoothed(piece, smoothing) for piece in pieces]).T
@@ -68,12 +79,12 @@ def chart(t2, spe, limits, smoothing, rule, starts=()):
     return Chart(t2, spe, limits, beyond, alarms(beyond, rule, starts))
 
 
-def alarms(beyond, rule, starts=()):
+def alarms(beyond: np.ndarray, rule: tuple[int, int], starts: Starts = ()) -> np.ndarray:
     """Return the rows where at least k of the last m rows were beyond a limit, ``rule`` = (k, m)."""
     return np.concatenate([_runs(piece, *rule) for piece in np.split(beyond, starts)])
 
 
-def smoothed(values, smoothing):
+def smoothed(values: np.ndarray, smoothing: float) -> np.ndarray:
     """The exponentially weighted moving average sₜ = (1 − a)sₜ₋₁ + a·vₜ of each column, a = ``smoothing``, s₀ = v₀."""
     if len(values) == 0 or smoothing == 1:
         return values
@@ -81,13 +92,13 @@ def smoothed(values, smoothing):
     return lfilter([smoothing], [1, smoothing - 1], values, axis=0, zi=start)[0]
 
 
-def _runs(beyond, k, m):
+def _runs(beyond: np.ndarray, k: int, m: int) -> np.ndarray:
     counts = np.cumsum(beyond)
     before = np.concatenate([np.zeros(min(m, len(beyond)), counts.dtype), counts[:-m]])
     return counts - before >= k
 
 
-def gaps_of(X):
+def gaps_of(X: Any) -> list[int]:
     """Rows of a frame with a time index that follow a gap; an error where time does not go forward."""
     index = getattr(X, "index", None)
     if index is None or not hasattr(index, "freq") or not hasattr(index, "asi8") or len(index) < 2:
@@ -105,4 +116,4 @@ def gaps_of(X):
             f"The rows are not evenly spaced in time: {len(gaps)} gaps, the first before row {gaps[0]} "
             f"({index[gaps[0]]}). Smoothing and runs begin anew after each. Resample the frame if this is not meant.",
         )
-    return list(gaps)
+    return gaps.tolist()

@@ -1,16 +1,22 @@
 """How much of T² or SPE each input variable contributes."""
 
+from typing import Any
+
 import numpy as np
 
 from ..._core.tiles import row_tiles
 from ...preimage import as_preimage
 from ...rkhs import gradients
+from ...rkhs.subspace import Subspace
 from ..pipelines import parts
+from .limits import Limits
 
 STEPS = 16  # of the path: its midpoint rule is then good to a percent or so
 
 
-def contributions(estimator, X, of, *, mean=None, limits=None):
+def contributions(
+    estimator: Any, X: np.ndarray, of: str, *, mean: np.ndarray | None = None, limits: Limits | None = None
+) -> np.ndarray:
     """Integrate the gradient of f from a normal row x° to the row: c_j = (x_j − x°_j) ∫₀¹ ∂f(x° + t(x − x°))/∂x_j dt.
 
     The contributions of a row sum to f(x) − f(x°), whatever the kernel (Sundararajan et al. 2017). For f = SPE
@@ -25,20 +31,20 @@ def contributions(estimator, X, of, *, mean=None, limits=None):
             "were made from them. Use a preparation that keeps the columns, such as StandardScaler."
         )
     subspace = model.subspace_
-    start = denoised(subspace, rows) if of == "spe" else np.asarray(prepare(mean[None]), float)
+    start = denoised(subspace, rows) if mean is None or of == "spe" else np.asarray(prepare(mean[None]), float)
     times = (np.arange(STEPS) + 0.5) / STEPS
     return (rows - start) * sum(_gradient(subspace, start + t * (rows - start), of, limits) for t in times) / STEPS
 
 
-def _gradient(subspace, X, of, limits):
+def _gradient(subspace: Subspace, X: np.ndarray, of: str, limits: Limits | None) -> np.ndarray:
     if of == "t2":
         return gradients.t2(subspace, X)
-    if of == "spe":
+    if limits is None or of == "spe":
         return gradients.r2(subspace, X)
     return gradients.t2(subspace, X) / limits.t2 + gradients.r2(subspace, X) / limits.spe
 
 
-def denoised(subspace, X):
+def denoised(subspace: Subspace, X: np.ndarray) -> np.ndarray:
     """The rows whose images are nearest to the projections."""
     nearest = as_preimage("auto", subspace.kernel).bind(subspace)
     tiles = row_tiles(len(X), 4 * subspace.Z.shape[0])  # arrays of the size (rows, anchors) alive at once

@@ -1,6 +1,7 @@
 """The estimator that a monitor takes where none is given: rules for scaling, width and components of raw tables."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -12,6 +13,7 @@ from ..._core.warn import LandmarkWarning
 from ...kernels.width import median_sqdist
 from ...rkhs.landmarks import Landmarks
 from ..kernel_pca import KernelPCA
+from .rules import Rules
 
 LANDMARKS = 500
 MOST_ROWS = 50_000  # that all this is found on: a hundred for each landmark
@@ -27,7 +29,7 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     by 1.
     """
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: None = None) -> "InnerScaler":
         """Find the scale of each column."""
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         low, self.center_, high = np.percentile(X.astype(float), [INNER[0], 50, INNER[1]], axis=0)
@@ -36,14 +38,16 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scale_ = np.where(scale > 0, scale, 1.0)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Return the columns in their scales."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return ((X - self.center_) / self.scale_).astype(X.dtype)
 
 
-def fit_default(X, rng, rules, *, gamma=None, q=None):
+def fit_default(
+    X: np.ndarray, rng: np.random.Generator, rules: Rules, *, gamma: float | None = None, q: int | None = None
+) -> Pipeline:
     """Return a pipeline of a scaler and a kernel PCA by the ``rules``, fitted on X.
 
     Beyond 500 rows there are 500 landmarks, and a random subset of at most 50,000 rows is used.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..._core.dask import is_lazy
 from ..._core.registry import register
 from ..._core.sklearn import HasMethods, Interval, Options, StrOptions
+from ...rkhs.subspace import Subspace
 from .. import validation
 from ..pipelines import parts
 from . import charts, checks, tails
@@ -21,6 +22,8 @@ from .contributions import contributions
 from .discoveries import benjamini_hochberg, conformal
 from .fitting import Fitting
 from .lags import as_runs, by_lag, lagged, of_rows
+from .limits import Limits
+from .report import MonitorReport
 
 LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 
@@ -37,7 +40,7 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
     ----------
     estimator : estimator or None, default=None
         A kernel PCA, or a pipeline that ends with one: any model of mercer that has a ``subspace_``. None for one made
-        for raw tables by rules that depend on ``in_time``; ``choices_`` describes it.
+        for raw tables by rules that depend on ``in_time``; ``solver_`` describes it.
     alpha : float, default=0.01
         The share of normal rows that raise an alarm, over both charts together.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"
@@ -72,6 +75,11 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         The share of the columns that are correlated from one row to the next.
     contamination_ : float
         The share of the training rows that was left out.
+    suspect_share_ : float
+        The share of the training rows that look abnormal: those that are sparser than an exponential tail explains.
+    solver_ : MonitorReport
+        What was decided: the kind of rows and why, the rules, how many rows were left out, how many independent rows
+        the limits come from; and how well the eigenproblem was solved.
     rules_ : Rules or None
         Kernel, width, components and charts of the default estimator; None where one was given.
     mean_ : ndarray of shape (n_features * (lags + 1),)
@@ -152,21 +160,26 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         return self
 
     @property
-    def choices_(self) -> str:
-        """Description of what was chosen for these rows, and why."""
+    def solver_(self) -> MonitorReport:
+        """What was decided about the rows, and how the eigenproblem of the model was solved."""
         check_is_fitted(self)
-        kind = "rows in time" if self.in_time_ else "exchangeable rows"
-        why = (
-            f"{self.serial_share_:.0%} of the columns are correlated from row to row" if self.in_time == "auto" else ""
+        return MonitorReport(
+            **vars(parts(self.estimator_)[1].solver_),
+            rows=self._kind_of_rows(),
+            rules="the given estimator" if getattr(self, "rules_", None) is None else str(self.rules_),
+            left_out=getattr(self, "contamination_", 0.0),
+            suspect=getattr(self, "suspect_share_", 0.0),
+            n_calibration=len(self.calibration_),
+            n_effective=getattr(self, "n_effective_", float(len(self.calibration_))),
         )
-        why = "lags were asked for" if self.lags else why or "as given"
-        return f"{kind} ({why}): " + ("the given estimator" if self.rules_ is None else str(self.rules_))
 
-    @property
-    def solver_(self) -> Any:
-        """How the eigenproblem of the model was solved, and how well."""
-        check_is_fitted(self)
-        return parts(self.estimator_)[1].solver_
+    def _kind_of_rows(self) -> str:
+        if not hasattr(self, "in_time_"):
+            return "rows of a file that an earlier version wrote"
+        share = f"{self.serial_share_:.0%} of the columns are correlated from row to row"
+        why = share if self.in_time == "auto" else "as given"
+        kind = "rows in time" if self.in_time_ else "exchangeable rows"
+        return f"{kind} ({'lags were asked for' if self.lags else why})"
 
     def statistics(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return T² and SPE of each row, from one evaluation of the kernel: two arrays of shape (n_samples,).
@@ -177,7 +190,7 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         t2, spe = self._statistics(self._seen(X, groups)).T
         return t2, spe
 
-    def _statistics(self, rows):
+    def _statistics(self, rows: np.ndarray) -> np.ndarray:
         values = np.column_stack(t2_and_spe(self.estimator_, rows))
         training = getattr(self, "training_", None)
         return values if training is None else training.known_values(rows, values)
@@ -289,7 +302,7 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         found = by_lag(found, self.lags)
         return found if by_lags else found.sum(axis=1)
 
-    def _mean(self, rows):
+    def _mean(self, rows: np.ndarray) -> np.ndarray:
         """The mean of the training rows; of the given rows where a file of an earlier version has none."""
         return getattr(self, "mean_", rows.mean(axis=0))
 
@@ -322,7 +335,7 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         starts = np.union1d(gaps, _starts(as_runs(groups, len(t2)))).astype(int)
         return charts.chart(t2, spe, self._smoothed_limits(smoothing), smoothing, rule, starts)
 
-    def _smoothed_limits(self, smoothing):
+    def _smoothed_limits(self, smoothing: float) -> Limits:
         """Limits for smoothed charts, by the calibration rows smoothed alike; they follow no law in closed form."""
         if smoothing == 1:
             return self.limits_
@@ -335,11 +348,11 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
 
         return chart(self, X, of, ax)
 
-    def _subspaces(self):
+    def _subspaces(self) -> list[Subspace]:
         """The subspaces of the model, for :func:`mercer.compress`."""
         return parts(self.estimator_)[1]._subspaces()
 
-    def _with_subspaces(self, subspaces):
+    def _with_subspaces(self, subspaces: list[Subspace]) -> "KernelPCAMonitor":
         """A copy of the monitor on other subspaces, with the limits that it has."""
         small = copy(self)
         model = parts(self.estimator_)[1]._with_subspaces(subspaces)
@@ -349,15 +362,15 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         return small
 
     @property
-    def _rho(self):
+    def _rho(self) -> float:
         return parts(self.estimator_)[1]._rho
 
-    def _seen(self, X, groups):
+    def _seen(self, X: Any, groups: Any) -> np.ndarray:
         """The rows as the model sees them: validated, with their predecessors."""
         X = self._rows(X)
         return lagged(X, self.lags, as_runs(groups, len(X)))
 
-    def _rows(self, X, fit=False):
+    def _rows(self, X: Any, fit: bool = False) -> np.ndarray:
         validation.check_unmasked(X)
         try:
             return validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_min_samples=2 if fit else 1)
@@ -366,6 +379,6 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
             raise ValueError(f"{error}{where}") from None
 
 
-def _starts(runs):
+def _starts(runs: np.ndarray) -> np.ndarray:
     """The first rows of all runs but the first."""
     return np.flatnonzero(runs[1:] != runs[:-1]) + 1

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def conformal(calibration, values, n_effective):
+def conformal(calibration: np.ndarray, values: np.ndarray, n_effective: float) -> np.ndarray:
     """Return p-values that are valid in finite samples for rows exchangeable with the calibration rows.
 
     Both arrays have a column for each chart. A row's rank is that in the chart where it is highest. With one chart
@@ -21,7 +21,7 @@ def conformal(calibration, values, n_effective):
     return np.minimum((1 + n_effective * as_high / n) / (n_effective + 1), 1.0)
 
 
-def benjamini_hochberg(p, rate):
+def benjamini_hochberg(p: np.ndarray, rate: float) -> np.ndarray:
     """Return the mask of the rows that can be called abnormal with an expected share of false ones of at most ``rate``.
 
     The largest k with p₍ₖ₎ ≤ k·rate/n, and all rows with p ≤ p₍ₖ₎ (Benjamini & Hochberg 1995).

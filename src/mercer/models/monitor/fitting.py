@@ -1,5 +1,6 @@
 """How a monitor is fitted: what kind of rows they are, which of them count, the model, and its calibration."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from . import checks, rules, tails
 from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
 from .default import MOST_ROWS, InnerScaler, fit_default
 from .lags import ages, as_runs, lagged
-from .training import training_rows
+from .training import TrainingRows, training_rows
 from .trimming import MARGIN, MOST_LEFT_OUT, excess, isolation, nearest
 
 HELD_OUT_ROWS = 10_000  # that limits are set by
+
+Fit = Callable[[np.ndarray], Any]  # from rows to a fitted estimator
 
 
 class Fitting:
@@ -28,8 +31,10 @@ class Fitting:
     in_time: bool | str
     lags: int
     contamination: Any
+    rules_: rules.Rules | None
+    training_: TrainingRows | None
 
-    def _fit_lazy(self, X, rng, groups):
+    def _fit_lazy(self, X: Any, rng: np.random.Generator, groups: Any) -> None:
         """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""
         n = X.shape[0]
         if self.lags or groups is not None:
@@ -46,11 +51,12 @@ class Fitting:
         held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
         rows = take(X, slice(n - held, n))
         self._decide(rows, as_runs(None, held))
-        self.rules_, self.training_, self.contamination_, self.mean_ = None, None, 0.0, rows.mean(axis=0)
+        self.rules_, self.training_, self.mean_ = None, None, rows.mean(axis=0)
+        self.contamination_ = self.suspect_share_ = 0.0
         self.estimator_ = clone(self.estimator).fit(X[: n - held])
         self._calibrate(np.column_stack(t2_and_spe(self.estimator_, rows)))
 
-    def _fit(self, X, runs, rng):
+    def _fit(self, X: np.ndarray, runs: np.ndarray, rng: np.random.Generator) -> None:
         checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
         self._decide(X, runs)
         rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
@@ -71,7 +77,7 @@ class Fitting:
         if self.in_time_ and self.limits == "holdout":
             checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T), self.n_effective_)
 
-    def _decide(self, X, runs):
+    def _decide(self, X: np.ndarray, runs: np.ndarray) -> None:
         """Decide whether rows are in time."""
         self.serial_share_ = rules.serial_share(X, runs)
         correlated = self.serial_share_ > rules.MAJORITY or self.lags > 0
@@ -79,20 +85,19 @@ class Fitting:
         if self.lags and not self.in_time_:
             raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
 
-    def _kept(self, rows, rng):
+    def _kept(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The rows that axes and limits are found on: all but the most isolated, two masks."""
         scaled = InnerScaler().fit_transform(np.asarray(rows, float))
-        share = excess(scaled, rng)
-        self.contamination_ = share if self.contamination == "auto" else float(self.contamination)
-        if self.contamination == 0:
-            checks.warn_of_abnormal(share)
+        self.suspect_share_ = excess(scaled, rng)
+        self.contamination_ = self.suspect_share_ if self.contamination == "auto" else float(self.contamination)
+        checks.warn_of_abnormal(self.suspect_share_, self.contamination_)
         if self.contamination_ == 0:
             return np.ones(len(rows), bool), np.ones(len(rows), bool)
         isolated = isolation(scaled, self.contamination_, rng)
         for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
         return for_axes, nearest(isolated, self.contamination_)
 
-    def _recipe(self, X, rng):
+    def _recipe(self, X: np.ndarray, rng: np.random.Generator) -> tuple[Any, Fit]:
         """The fitted estimator, and a function that fits it again on other rows."""
         if self.estimator is None:
             self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
@@ -103,7 +108,7 @@ class Fitting:
         fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
         return fit(X), fit
 
-    def _values(self, rows, for_axes, for_limits, again):
+    def _values(self, rows: np.ndarray, for_axes: np.ndarray, for_limits: np.ndarray, again: Fit) -> np.ndarray:
         """T² and SPE of the rows as of rows not seen: NaN for those that were not held out."""
         values = np.full((len(rows), 2), np.nan)
         seen, unseen = np.flatnonzero(for_axes), np.flatnonzero(for_limits & ~for_axes)
@@ -113,7 +118,7 @@ class Fitting:
             values[unseen] = np.column_stack(t2_and_spe(self.estimator_, rows[unseen]))
         return values
 
-    def _record(self, rows, values, for_limits):
+    def _record(self, rows: np.ndarray, values: np.ndarray, for_limits: np.ndarray) -> TrainingRows | None:
         """Remember the training rows where a model cannot judge them, or where some were left out."""
         narrow = self.rules_ is rules.TABLE and self.limits in {"holdout", "loo"}
         if not narrow and self.contamination_ == 0:
@@ -121,7 +126,7 @@ class Fitting:
         verdict = np.where(for_limits, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
         return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
 
-    def _seen_values(self, X, again):
+    def _seen_values(self, X: np.ndarray, again: Fit) -> tuple[np.ndarray, np.ndarray]:
         """T² and SPE of the rows that the axes were found on."""
         if self.limits == "holdout":
             q = len(parts(self.estimator_)[1].subspace_.variances)
@@ -130,7 +135,7 @@ class Fitting:
             return left_out(self.estimator_, X)
         return t2_and_spe(self.estimator_, X)
 
-    def _calibrate(self, calibration):
+    def _calibrate(self, calibration: np.ndarray) -> None:
         """Set tail probabilities and limits by the values of T² and SPE in the columns of ``calibration``."""
         self.calibration_ = calibration
         self.tails_ = self._tails(calibration)
@@ -139,19 +144,19 @@ class Fitting:
         self.limits_ = self.tails_.limits(self.alpha)
         self.offset_ = float(np.log(self.alpha))
 
-    def _tails(self, calibration):
+    def _tails(self, calibration: np.ndarray) -> tails.Tails:
         subspace = parts(self.estimator_)[1].subspace_
         if self.limits == "f-chi2":
             return tails.classical(calibration, self.alpha, len(subspace.variances), subspace.total_variance)
         return tails.calibrated(calibration, self._charts, subspace.total_variance)
 
     @property
-    def _charts(self):
+    def _charts(self) -> tuple[str, ...]:
         """The charts that count."""
         chosen = getattr(self, "rules_", None)
         return rules.BOTH if chosen is None or self.limits == "f-chi2" else chosen.charts
 
 
-def shuffled(rows, rng):
+def shuffled(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return exchangeable rows in a random order that does not depend on the one they came in."""
     return rows[np.lexsort(rows.T[::-1])][rng.permutation(len(rows))]

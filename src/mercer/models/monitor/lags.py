@@ -1,13 +1,15 @@
 """Rows seen with their predecessors: dynamic charts of one run or several."""
 
+from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
 from ..._core.dask import is_lazy, rowwise
 
 
-def as_runs(groups, n):
+def as_runs(groups: Any, n: int) -> np.ndarray:
     """Return the run of each row as integers in the order of appearance; all 0 where ``groups`` is None.
 
     A run is a set of consecutive rows: a name that appears again after another one is refused.
@@ -26,13 +28,13 @@ def as_runs(groups, n):
     return runs
 
 
-def ages(runs):
+def ages(runs: np.ndarray) -> np.ndarray:
     """Return the number of predecessors that each row has in its run."""
     starts = np.flatnonzero(np.append(True, runs[1:] != runs[:-1]))
     return np.arange(len(runs)) - np.repeat(starts, np.diff(np.append(starts, len(runs))))
 
 
-def lagged(X, lags, runs):
+def lagged(X: np.ndarray, lags: int, runs: np.ndarray) -> np.ndarray:
     """Return [x_t, x_{t−1}, …, x_{t−l}] for each row t: (n, (l + 1)·d).
 
     A row with fewer than l predecessors in its run has the first row of the run in their place.
@@ -43,17 +45,17 @@ def lagged(X, lags, runs):
     return np.hstack([X[index - np.minimum(lag, age)] for lag in range(lags + 1)])
 
 
-def by_lag(values, lags):
+def by_lag(values: np.ndarray, lags: int) -> np.ndarray:
     """Return the columns of lagged rows as an array of shape (n, lags + 1, d)."""
     return values.reshape(len(values), lags + 1, -1)
 
 
-def of_rows(method):
+def of_rows(method: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method of rows take Dask arrays, block by block, where no row needs its predecessors."""
     lazily = rowwise(method)
 
     @wraps(method)
-    def answer(self, X, *args, **kwargs):
+    def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_lazy(X):
             return method(self, X, *args, **kwargs)
         if args or kwargs or self.lags:

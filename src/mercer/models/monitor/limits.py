@@ -1,6 +1,6 @@
 """Control limits of T² and SPE, and the laws of normal data that they classically come from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
     spe: float
 
 
-def hotelling(q, n):
+def hotelling(q: int, n: int) -> Any:
     """Return the law of T² of new rows, q(n² − 1)/(n(n − q))·F_{q, n−q}."""
     if n <= q:
         raise ValueError(
@@ -38,13 +38,13 @@ def hotelling(q, n):
     return stats.f(q, n - q, scale=q * (n**2 - 1) / (n * (n - q)))
 
 
-def scaled_chi2(values):
+def scaled_chi2(values: np.ndarray) -> Any:
     """Return the law g·χ²_h with the mean and variance of the values: g = s²/(2m), h = 2m²/s² (Box 1954)."""
     mean = float(np.mean(values)) or 1.0
     variance = max(float(np.var(values, ddof=1)), (CONSTANT * mean) ** 2)
     return stats.chi2(2 * mean**2 / variance, scale=variance / (2 * mean))
 
 
-def each(alpha):
+def each(alpha: float) -> float:
     """The rate of one of two independent charts, 1 − √(1 − α), that makes their joint rate α."""
     return -np.expm1(np.log1p(-alpha) / 2)

@@ -6,7 +6,9 @@ the same meaning in both, and the smaller one is calibrated once more: the rate 
 between the charts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,20 +33,20 @@ class Tail:
     shape: float
     scale: float
 
-    def log(self, values):
+    def log(self, values: Any) -> np.ndarray:
         """Return log P(V ≥ v) of each value; it falls strictly beyond the last knot."""
         inside = np.interp(values, self.knots, self.log_p)
         excess = np.maximum(np.asarray(values) - self.knots[-1], 0) / self.scale
         return inside - (np.log1p(self.shape * excess) / self.shape if self.shape > 0 else excess)
 
-    def inverse(self, log_p):
+    def inverse(self, log_p: float) -> float:
         """Return the value whose tail probability is given."""
         inside = np.interp(-log_p, -self.log_p, self.knots)
         beyond = max(float(self.log_p[-1]) - log_p, 0.0)
         return float(inside + self.scale * (np.expm1(self.shape * beyond) / self.shape if self.shape > 0 else beyond))
 
 
-def by_ranks(values):
+def by_ranks(values: np.ndarray) -> Tail:
     """Return the tail of calibration values: P = #{values ≥ v}/(n + 1) at each, a fitted law beyond the largest.
 
     A limit read from it is exceeded at the expected rate α by a further value (continuous, exchangeable with these).
@@ -57,7 +59,7 @@ def by_ranks(values):
     return Tail(knots, log_p, *_pareto(ordered))
 
 
-def _pareto(ordered):
+def _pareto(ordered: np.ndarray) -> tuple[float, float]:
     """Shape ξ ≥ 0 and scale of the generalised Pareto law beyond the largest value, by the moments of the excesses.
 
     ξ = (1 − m²/s²)/2 and σ = m(1 − ξ) for the mean m and variance s² of the values above a threshold u, less u; beyond
@@ -71,7 +73,7 @@ def _pareto(ordered):
     return float(shape), float(max(scale, RESOLUTION * ordered[-1]) or 1.0)
 
 
-def by_law(law, alpha):
+def by_law(law: Any, alpha: float) -> Tail:
     """Return the tail of a frozen distribution of SciPy, with a knot at ``alpha``, exponential beyond the last one."""
     log_p = np.unique(np.append(LAW_KNOTS * np.log(10), np.log(alpha)))[::-1]  # from 0 down
     knots = law.isf(np.exp(log_p))
@@ -89,26 +91,26 @@ class Tails:
     joint: Tail
     floor: float
 
-    def log_p(self, t2, spe):
+    def log_p(self, t2: np.ndarray, spe: np.ndarray) -> np.ndarray:
         """Return the joint log tail probability of each row."""
         return self.joint.log(self.surprise(t2, spe))
 
-    def surprise(self, t2, spe):
+    def surprise(self, t2: np.ndarray, spe: np.ndarray) -> np.ndarray:
         """−log of the smaller tail probability of the two charts."""
         return _surprise(self.t2, self.spe, t2, np.maximum(spe, self.floor))
 
-    def limits(self, alpha):
+    def limits(self, alpha: float) -> Limits:
         """Return the limits that are exceeded in at least one chart at the rate ``alpha``."""
         log_p = -self.joint.inverse(np.log(alpha))
         return Limits(np.inf if self.t2 is None else self.t2.inverse(log_p), self.spe.inverse(log_p))
 
 
-def _surprise(t2_tail, spe_tail, t2, spe):
+def _surprise(t2_tail: Tail | None, spe_tail: Tail, t2: np.ndarray, spe: np.ndarray) -> np.ndarray:
     log_p = spe_tail.log(spe)
     return -(log_p if t2_tail is None else np.minimum(log_p, t2_tail.log(t2)))
 
 
-def calibrated(calibration, charts, total_variance):
+def calibrated(calibration: np.ndarray, charts: Sequence[str], total_variance: float) -> Tails:
     """Return the tails from T² and SPE of calibration rows, the columns of ``calibration``."""
     floor = ROUNDING * total_variance
     t2, spe = calibration[:, 0], np.maximum(calibration[:, 1], floor)
@@ -118,7 +120,7 @@ def calibrated(calibration, charts, total_variance):
     return Tails(t2_tail, spe_tail, Tail(surprise.knots, surprise.log_p, 0.0, 1.0), floor)
 
 
-def classical(calibration, alpha, q, total_variance):
+def classical(calibration: np.ndarray, alpha: float, q: int, total_variance: float) -> Tails:
     """Return the tails by Hotelling's F law and g·χ²_h, as of independent charts: joint p = 1 − (1 − p)²."""
     floor, n = ROUNDING * total_variance, len(calibration)
     one = each(alpha)
@@ -129,6 +131,6 @@ def classical(calibration, alpha, q, total_variance):
     return Tails(t2, spe, joint, floor)
 
 
-def _sidak(surprise):
+def _sidak(surprise: np.ndarray) -> np.ndarray:
     """log(1 − (1 − p)²) = log p + log(2 − p) for p = exp(−surprise)."""
     return -surprise + np.log(2 - np.exp(-surprise))

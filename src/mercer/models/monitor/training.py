@@ -26,19 +26,19 @@ class TrainingRows:
     values: np.ndarray
     verdict: np.ndarray
 
-    def find(self, rows):
+    def find(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the place of each row among the training rows, and whether it is one of them."""
         keys = keys_of(rows)
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return place, self.keys[place] == keys
 
-    def known_values(self, rows, values):
+    def known_values(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the values (n, 2) with those of training rows in their places."""
         place, known = self.find(rows)
         kept = self.values[place]
         return np.where(known[:, None] & ~np.isnan(kept), kept, values)
 
-    def known_scores(self, rows, scores, offset):
+    def known_scores(self, rows: np.ndarray, scores: np.ndarray, offset: float) -> np.ndarray:
         """Return the scores, below the offset for rows that were left out as abnormal and above it for the others."""
         place, known = self.find(rows)
         verdict = np.where(known, self.verdict[place], 0)
@@ -46,7 +46,7 @@ class TrainingRows:
         return np.clip(scores, np.where(verdict > 0, offset, -np.inf), highest)
 
 
-def training_rows(rows, values, verdict):
+def training_rows(rows: np.ndarray, values: np.ndarray, verdict: np.ndarray) -> TrainingRows:
     """Return the record of training rows; equal rows share the smallest SPE: the others had seen them."""
     keys = keys_of(rows)
     order = np.lexsort([values[:, 1], keys])
@@ -54,7 +54,7 @@ def training_rows(rows, values, verdict):
     return TrainingRows(keys[first], values[first], verdict[first])
 
 
-def keys_of(rows):
+def keys_of(rows: np.ndarray) -> np.ndarray:
     """Return a 64-bit key of the numbers in each row."""
     bits = (np.ascontiguousarray(rows, np.float64) + 0.0).view(np.uint64)  # −0 + 0 = 0
     keys = np.zeros(len(rows), np.uint64)
