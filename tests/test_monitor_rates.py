@@ -147,7 +147,7 @@ def test_rows_in_time_are_recognised():
     assert (report.n_calibration, report.n_effective) == (200, 200.0)
     assert report.residual == monitor.estimator_[-1].solver_.residual
     given = KernelPCAMonitor(PROCESS, in_time=True, random_state=0).fit(three_tanks(0, n=200)[0])
-    assert (given.solver_.rows, given.solver_.rules) == ("rows in time (as given)", "the given estimator")
+    assert (given.solver_.kind, given.solver_.rules) == ("rows in time (as given)", "the given estimator")
     assert given.n_effective_ < 200 == len(given.calibration_)
 
 

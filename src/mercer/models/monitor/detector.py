@@ -165,7 +165,7 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return MonitorReport(
             **vars(parts(self.estimator_)[1].solver_),
-            rows=self._kind_of_rows(),
+            kind=self._kind_of_rows(),
             rules="the given estimator" if getattr(self, "rules_", None) is None else str(self.rules_),
             left_out=getattr(self, "contamination_", 0.0),
             suspect=getattr(self, "suspect_share_", 0.0),

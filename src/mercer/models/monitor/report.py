@@ -9,7 +9,7 @@ from ...linalg.eigenpairs import Report
 class MonitorReport(Report):
     """The solver of the model and its accuracy, and what was decided about the training rows.
 
-    ``rows`` is the kind of rows with the reason, ``rules`` describes the estimator, ``left_out`` is the share of the
+    ``kind`` is the kind of rows with the reason, ``rules`` describes the estimator, ``left_out`` is the share of the
     training rows that was left out as abnormal, ``suspect`` the share that looks abnormal. The limits come from
     ``n_calibration`` rows, which are worth ``n_effective`` independent ones.
 
@@ -17,13 +17,13 @@ class MonitorReport(Report):
     --------
     >>> from mercer import KernelPCAMonitor, datasets
     >>> monitor = KernelPCAMonitor(random_state=0).fit(datasets.three_tanks(n=500)[0])
-    >>> print(monitor.solver_.rows)
+    >>> print(monitor.solver_.kind)
     rows in time (100% of the columns are correlated from row to row)
     >>> print(monitor.solver_.rules)
     rbf, γ = 0.003 / median, 99.5% of the variance, T² and SPE
     """
 
-    rows: str = ""
+    kind: str = ""
     rules: str = ""
     left_out: float = 0.0
     suspect: float = 0.0
@@ -32,6 +32,6 @@ class MonitorReport(Report):
 
     def __str__(self) -> str:
         return (
-            f"{self.rows}; {self.rules}; {self.left_out:.1%} of the training rows left out ({self.suspect:.1%} look "
+            f"{self.kind}; {self.rules}; {self.left_out:.1%} of the training rows left out ({self.suspect:.1%} look "
             f"abnormal); limits from {self.n_calibration} rows, worth {self.n_effective:.0f} independent ones"
         )
