@@ -359,3 +359,17 @@ def test_kept_tiles_are_the_tiles():
         for _ in range(2):  # made, and read again
             np.testing.assert_allclose(kept @ V, gram @ V, rtol=1e-5, atol=1e-5)
     assert len(kept.kept) == 21
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(1e-4), Matern(gamma=1e-4), Linear(), Polynomial(2, gamma=1e-4), Laplacian(1e-4)], ids=repr
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_columns_are_multiplied_in_blocks(kernel, dtype):
+    """The same matrix, and the same model, as by tiles of rows."""
+    X = (5 + np.random.default_rng(0).normal(size=(40, 5000))).astype(dtype)
+    expected = kernel(X.astype(float), X.astype(float))
+    np.testing.assert_allclose(Gram(kernel, X).dense(), expected, rtol=1e-9, atol=1e-9 * expected.max())
+    wide, tall = Gram(kernel, X).repeated(), Gram(kernel, X)
+    V = np.random.default_rng(1).normal(size=(40, 3)).astype(dtype)
+    np.testing.assert_allclose(wide @ V, tall @ V, rtol=1e-3, atol=1e-3)

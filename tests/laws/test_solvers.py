@@ -304,3 +304,30 @@ def test_signs_do_not_depend_on_order_duplication_or_the_sign_before(n, seed, sy
     if not symmetric:  # the rule itself: the coordinates are skewed to the right
         cubes = np.sum(w[:, None] * expected**3, axis=0) / np.sum(w[:, None] * expected**2, axis=0) ** 1.5
         assert np.all(cubes > -1e-4)
+
+
+@pytest.mark.parametrize("n", [400, 1700])
+@pytest.mark.parametrize("share", [1e-5, 1e-2])
+def test_a_negative_eigenvalue_is_found_and_measured(n, share):
+    """Whatever the solver: by LAPACK for few rows, from a factor of A + σI for some thousand."""
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.standard_normal((n, 6)))[0]
+    lam = np.array([1.0, 0.5, 0.2, 0.1, 0.05, -share])
+    pairs = eigenpairs(Dense((U * lam) @ U.T), 3, rng=rng, definite=False)
+    np.testing.assert_allclose(pairs.values, lam[:3], rtol=1e-6)
+    np.testing.assert_allclose(pairs.info.lowest, -share, rtol=1e-3)
+    definite = eigenpairs(Dense((U * np.abs(lam)) @ U.T), 3, rng=rng, definite=False)
+    assert definite.info.lowest == 0
+    assert definite.info.note == ""
+
+
+def test_of_many_rows_the_lowest_is_looked_for_in_bounded_work(monkeypatch):
+    monkeypatch.setattr("mercer.linalg.eigenpairs.CHOLESKY_ROWS", 100)
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.standard_normal((400, 6)))[0]
+    lam = np.array([1.0, 0.5, 0.2, 0.1, 0.05, -0.01])
+    info = eigenpairs(Dense((U * lam) @ U.T), 3, "davidson", rng=rng, definite=False).info
+    np.testing.assert_allclose(info.lowest, -0.01, rtol=1e-6)
+    info = eigenpairs(Dense((U * np.abs(lam)) @ U.T), 3, "davidson", rng=rng, definite=False).info
+    assert info.lowest == 0
+    assert "may have been missed" in info.note

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy.spatial.distance import cdist
 
-from .arrays import Array, eps, eye, is_foreign, largest, namespace
+from .arrays import Array, eps, eye, is_foreign, largest, linalg_errors, namespace
 
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
@@ -53,6 +53,23 @@ def _interruptible(f: Callable, *args: Any) -> Any:
     while thread.is_alive():
         thread.join(POLL_SECONDS)
     return future.result()
+
+
+def has_cholesky(A: Array, shift: float) -> bool:
+    """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift."""
+    xp = namespace(A)
+    shifted = A + shift * eye(A.shape[0], A) if is_foreign(A) else A
+    diagonal = None if shifted is not A else A.diagonal().copy()
+    try:
+        if diagonal is not None:
+            np.fill_diagonal(A, diagonal + shift)
+        xp.linalg.cholesky(shifted)
+    except linalg_errors():
+        return False
+    finally:
+        if diagonal is not None:
+            np.fill_diagonal(A, diagonal)
+    return True
 
 
 def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:

@@ -17,6 +17,8 @@ from .._core.keywords import Keywords
 from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
 K = TypeVar("K", bound="Kernel")
+WIDE, WIDE_COLUMNS = 4, 4096  # columns for each row, and in all, from which on blocks of columns are multiplied
+BLOCK_COLUMNS, WIDE_ROWS = 2048, 256  # columns of a block, and rows of a tile of the result
 MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
 
 
@@ -57,6 +59,10 @@ class Kernel(Keywords, ABC, BaseEstimator):
     def pairs(self, X: Array) -> Callable[[slice, slice], Array]:
         """Return the function (i, j) ↦ k(X[i], X[j]) of two slices of rows."""
         return lambda i, j: self(X[i, :], X[j, :])
+
+    def wide_gram(self, X: Array) -> np.ndarray | None:
+        """Return k(X, X) by products over blocks of columns, if there are many more columns than rows; else None."""
+        return None
 
     def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
         """Return the function x ↦ k(x, Z) @ B, and the number of entries that it needs for a row."""
@@ -224,6 +230,19 @@ class Radial(Profile):
         left, right = _factors(X - namespace(X).mean(X, axis=0))
         return lambda i, j: native.profile(kernel, left[i, :] @ right[j, :].T)
 
+    def wide_gram(self, X: Array) -> np.ndarray | None:
+        kernel = self.ready(X.shape[1])
+        if kernel.lengthscale is not None or kernel.distance is not Radial.distance or not is_wide(X):
+            return None
+        G = inner_products(X, center=True)
+        norms = G.diagonal().copy()
+        for i in row_slices(G):
+            G[i] *= -2
+            G[i] += norms[i, None] + norms
+            G[i] = native.profile(kernel, np.maximum(G[i], 0, out=G[i]))
+        np.fill_diagonal(G, 1.0)
+        return G
+
     def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
         kernel = self.ready(Z.shape[1])
         fused = native.product(kernel, kernel.scaled(Z), B)
@@ -351,12 +370,36 @@ class Projective(Profile):
     def onto(self, Z: Array) -> Callable[[Array], Array]:
         return lambda x: self.profile(dot(x, Z))
 
+    def wide_gram(self, X: Array) -> np.ndarray | None:
+        return self.profile(inner_products(X)) if type(self).onto is Projective.onto and is_wide(X) else None
+
     def diag(self, X: Array) -> Array:
         return self.profile(sqnorms(X))
 
     def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """Σ C κ′(xᵀz) z."""
         return (C * self.slope(X @ Z.T)) @ Z
+
+
+def is_wide(X: Array) -> bool:
+    """Return True for a dense NumPy array with many more columns than rows, of which tiles would copy all columns."""
+    return isinstance(X, np.ndarray) and X.shape[1] >= max(WIDE_COLUMNS, WIDE * X.shape[0])
+
+
+def inner_products(X: np.ndarray, center: bool = False) -> np.ndarray:
+    """Return XXᵀ in float64, of rows about their mean if ``center``, by a product for each block of columns."""
+    G = np.zeros((len(X), len(X)))
+    for start in range(0, X.shape[1], BLOCK_COLUMNS):
+        block = X[:, start : start + BLOCK_COLUMNS].astype(float)
+        if center:
+            block -= block.mean(axis=0)
+        G += block @ block.T  # the product of a matrix with its transpose costs half
+    return G
+
+
+def row_slices(G: np.ndarray) -> list[slice]:
+    """Return slices of some rows, so that temporary arrays are small."""
+    return [slice(i, i + WIDE_ROWS) for i in range(0, len(G), WIDE_ROWS)]
 
 
 def dot(X: Array, Z: Array) -> Array:

@@ -10,25 +10,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg
 from scipy.sparse.linalg import ArpackError
 
 from .._core import arrays
-from .._core.arrays import Array, cast, columns, double, is_foreign, largest, namespace, rows, zeros
+from .._core.arrays import Array, asarray_like, cast, columns, double, full, is_foreign, largest, namespace, rows, zeros
 from .._core.blas import single_blas
-from .._core.dense import SMALL
+from .._core.dense import SMALL, has_cholesky
 from .._core.registry import SOLVERS, stored
-from .._core.scipy import seeded_eigsh
-from .operators import Operator
+from .operators import Dense, Operator
 from .ritz import EPS, TINY, Ritz
 from .signs import signs
 from .solvers.davidson import Davidson
 from .solvers.exact import Exact
-from .solvers.lanczos import Lanczos, counted_products
+from .solvers.lanczos import Lanczos
 from .solvers.randomized import Randomized
 
 LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 3_000, 30  # rows, and rows of MANY components, up to which Lanczos was fastest
 EXACT_ROWS = 100  # up to which no iterative solver is faster
 LAST_DIGITS = 1e-13  # the smallest residual that can be required
+CHOLESKY_ROWS = 5_000  # up to which a Cholesky factor is as fast as a few dozen products
+SHIFTS = 6  # tried from the rounding error to λ₁
+BREAKDOWN = 1e-10  # of the matrix: a shorter new vector of Lanczos is a rounding error
+LOWEST_STEPS = 30  # of Lanczos, to look for negative eigenvalues
 FAILED = 1e-3  # a residual above this share of λ₁ means that an iterative solver has failed
 
 
@@ -112,7 +116,8 @@ def eigenpairs(
     in_order = rows(ritz.values, order)
     kept = order[in_order > error]
     values, vectors = rows(ritz.values, kept), columns(ritz.vectors, kept)
-    spectrum = ritz.values if definite or ritz.values.shape[0] == n else _both_ends(A, ritz.values)
+    known = definite or ritz.values.shape[0] == n
+    spectrum, missed = (ritz.values, "") if known else _both_ends(A, double(ritz.values), error)
     negative = spectrum[spectrum < -error] if not definite else spectrum[:0]
     info = Report(
         solver,
@@ -121,7 +126,7 @@ def eigenpairs(
         last=-largest(-in_order, -np.inf),
         lowest=-largest(-negative),
         negative_mass=float(abs(xp.sum(negative))) / max(float(xp.sum(abs(spectrum))), TINY),
-        note=ritz.note,
+        note="; ".join(filter(None, (ritz.note, missed))),
     )
     root = double(A.root)
     flips = signs(vectors / root, root * root, A.points)
@@ -192,30 +197,67 @@ def _accepted(solver: Solver, n: int) -> float:
     return max(getattr(solver, "tol", 0.0), LAST_DIGITS) if strict else FAILED
 
 
-def _both_ends(A: Operator, upper: Array) -> Array:
-    """Return all eigenvalues of a small matrix; ``upper`` and an estimate of the lowest one for a large matrix."""
-    xp = namespace(upper)
-    if A.shape[0] <= SMALL:
-        return xp.linalg.eigvalsh(A.dense())
-    if is_foreign(upper):
-        return xp.concat([upper, -Randomized()(_Negative(A), 1, np.random.default_rng(0)).values[-1:]])
-    operator, _ = counted_products(A)
-    start = np.cos(np.arange(A.shape[0])).astype(A.dtype)  # any vector that is not orthogonal to an eigenvector
-    try:
-        lowest = seeded_eigsh(operator, 1, v0=start, seed=0, which="SA", tol=0.01, return_eigenvectors=False)
-    except ArpackError:
-        lowest = upper.min(keepdims=True)
-    return np.append(upper, lowest)
+def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
+    """Return all eigenvalues of a small indefinite matrix, or ``upper`` and the lowest that is found, and a note.
+
+    Up to ``CHOLESKY_ROWS`` rows a Cholesky factor of A + error·I shows that there are no negative ones; beyond, the
+    lowest Ritz value of a few Lanczos steps, which is never below the lowest eigenvalue.
+    """
+    n, xp = A.shape[0], namespace(upper)
+    if n <= CHOLESKY_ROWS:
+        matrix = A.dense()
+        if has_cholesky(matrix, error):
+            return upper, ""
+        if n <= SMALL:
+            return xp.linalg.eigvalsh(matrix), ""
+        return xp.concat([upper, _below_zero(matrix, largest(upper), error)]), ""
+    lowest = _lowest_ritz(A)
+    note = "" if lowest[0] < -error else "negative eigenvalues below 1e-5 of the largest one may have been missed"
+    return xp.concat([upper, lowest]), note
 
 
-@dataclass(frozen=True, eq=False)
-class _Negative:
-    """−A, whose largest eigenvalue is minus the lowest one of A."""
+def _below_zero(matrix: Array, size: float, error: float) -> Array:
+    """Return the lowest eigenvalue of a matrix that has negative ones: (1,).
 
-    A: Operator
+    It is 1/θ − σ, with θ the largest eigenvalue of (A + σI)⁻¹, for a σ of its own order that A + σI is definite for.
+    """
+    if is_foreign(matrix):
+        return namespace(matrix).clip(_lowest_ritz(Dense(matrix)), None, -2 * error)
+    for sigma in np.geomspace(size, 2 * error, SHIFTS)[::-1]:
+        try:
+            factor = scipy.linalg.cho_factor(matrix + sigma * np.eye(len(matrix)), check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        return 1 / -_lowest_ritz(_Inverse(matrix, factor)) - sigma
+    return _lowest_ritz(Dense(matrix))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.A, name)
+
+class _Inverse(Dense):
+    """−(A + σI)⁻¹, from a Cholesky factor."""
+
+    def __init__(self, K: Array, factor: Any) -> None:
+        super().__init__(K)
+        self.__dict__["factor"] = factor
 
     def __matmul__(self, V: Array) -> Array:
-        return -(self.A @ V)
+        return -scipy.linalg.cho_solve(self.__dict__["factor"], V, check_finite=False)
+
+
+def _lowest_ritz(A: Operator) -> Array:
+    """Return the lowest Ritz value after ``LOWEST_STEPS`` of Lanczos with reorthogonalisation: (1,)."""
+    start = asarray_like(np.cos(np.arange(A.shape[0])), A.root)  # not orthogonal to an eigenvector
+    xp, T = namespace(start), np.zeros((LOWEST_STEPS, LOWEST_STEPS))
+    basis = [start / xp.linalg.vector_norm(start)]
+    for step in range(LOWEST_STEPS):
+        V = xp.stack(basis, axis=1)
+        v = double(A @ cast(basis[-1][:, None], A.dtype))[:, 0]
+        along = V.T @ v
+        T[: step + 1, step] = T[step, : step + 1] = [float(along[i]) for i in range(step + 1)]
+        for _ in range(2):  # orthogonal to rounding error
+            v = v - V @ (V.T @ v)
+        length = float(xp.linalg.vector_norm(v))
+        if length <= BREAKDOWN * abs(T).max() or step + 1 == LOWEST_STEPS:
+            break
+        basis.append(v / length)
+    lowest = np.linalg.eigvalsh(T[: step + 1, : step + 1])[0]
+    return full((1,), float(lowest), start)

@@ -15,8 +15,9 @@ from .._core import dask, tiles
 from .._core.arrays import Array, asarray_like, cast, columns, double, full, namespace, rows, zeros
 from .._core.tiles import for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 from ..kernels import Kernel
+from ..kernels.base import is_wide
 
-SINGLE_BYTES = 4
+SINGLE_BYTES, DOUBLE_BYTES = 4, 8
 COSTLY_COLUMNS = 64  # with more, a tile takes longer to compute than to read
 
 
@@ -154,16 +155,21 @@ class Gram(Uncentred):
     def block(self, index: np.ndarray) -> Array:
         return self.kernel(rows(self.X, index), rows(self.X, index))
 
-    def repeated(self) -> "Gram":
+    def repeated(self) -> "Gram | Dense":
         """Return K for many products: its tiles are stored if that is faster and they fit the memory budget.
 
-        Only in single precision: solvers compute few products in double precision.
+        Only in single precision: solvers compute few products in double precision. With many more columns than rows it
+        is computed once, in double precision.
         """
+        wide = is_wide(self.X) and self.home is None and DOUBLE_BYTES * self.shape[0] ** 2 <= tiles.budget_bytes()
+        K = self.kernel.wide_gram(self.X) if wide else None
+        if K is not None:
+            return Dense(cast(K, self.dtype), self.X)
         costly = self.X.shape[1] > COSTLY_COLUMNS or self.kernel.symmetric(self.X) is None
         room = self.dtype == namespace(self.X).float32 and self.shape[0] ** 2 / 2 * SINGLE_BYTES <= tiles.budget_bytes()
         return replace(self, kept={} if costly and room else None)
 
-    def coarse(self) -> "Gram":
+    def coarse(self) -> "Gram | Dense":
         """Return K in single precision."""
         if self.dtype == namespace(self.X).float32:
             return self
@@ -174,7 +180,8 @@ class Gram(Uncentred):
         return Gram(self.kernel, cast(X, namespace(X).float32)).repeated()
 
     def dense(self) -> Array:
-        return symmetric_matrix(self.kernel.pairs(double(self.X)), self.shape[0], self.X)
+        K = self.kernel.wide_gram(self.X)
+        return symmetric_matrix(self.kernel.pairs(double(self.X)), self.shape[0], self.X) if K is None else K
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +189,7 @@ class Dense(Uncentred):
     """K stored as an array."""
 
     K: Array
+    points: Any = None
 
     @property
     def _array(self) -> Array:

@@ -15,6 +15,7 @@ from .._core.warn import (
 )
 from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
+from ..linalg.operators import Gram
 
 LOOKED_AT = 300  # rows whose kernel matrix shows the bulk of K
 NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
@@ -22,6 +23,7 @@ WIDE = 1e-6  # 1 − cosine that 99 % of the pairs stay below: K ≈ 11ᵀ
 BULK = 0.99
 FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
 MANY_ROWS = 1000  # from which on copies are looked for; scales are estimated from as many
+MANY_COLUMNS = 4096  # of a block: their deviations are computed at once
 SOME_ROWS = 20  # from which on a column's scale, and the bulk of K, are known
 COPIES = 0.5  # of the rows are different: fewer deserve a warning
 UNSCALED = 100  # times the standard deviation of the median column; in tables of one unit it is 10 at most
@@ -54,7 +56,9 @@ def _warn_of_copies(X: np.ndarray) -> None:
 
 def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
     """Warn if a few columns decide all distances; return True then."""
-    spread = X[:: max(1, X.shape[0] // MANY_ROWS)].std(axis=0, dtype=float)
+    some = X[:: max(1, X.shape[0] // MANY_ROWS)]
+    blocks = [some[:, j : j + MANY_COLUMNS].std(axis=0, dtype=float) for j in range(0, X.shape[1], MANY_COLUMNS)]
+    spread = np.concatenate(blocks)
     varied = spread[spread > 0]
     if len(varied) == 0 or varied.max() <= UNSCALED * varied.min():
         return False  # the usual case, without the median
@@ -78,7 +82,7 @@ def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
     """Warn if K ≈ I or K ≈ 11ᵀ, judged by the bulk of the kernel matrix of some rows; constant rows are not judged."""
     some = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], LOOKED_AT)).astype(int)]
     root = np.sqrt(double(kernel.diag(some)))
-    cosines = np.abs(double(kernel(some, some))) / np.outer(root, root)
+    cosines = np.abs(Gram(kernel, some).dense()) / np.outer(root, root)
     off = cosines[~np.eye(len(some), dtype=bool)].reshape(len(some), -1)
     nearest = float(np.median(off.max(axis=1)))
     if nearest < NARROW:

@@ -73,7 +73,8 @@ def bound_to(
     """
     if isinstance(kernel, Precomputed):
         validation.check_gram(X)
-        kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X[np.ix_(counted, counted)])
+        whole = len(counted) == X.shape[0]
+        kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X if whole else X[np.ix_(counted, counted)])
     else:
         points, gram = X if counted.shape[0] == X.shape[0] else rows(X, counted), None
         kernel = kernel.bind(points, weights, center=center)

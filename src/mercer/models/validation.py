@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from .._core import arrays, dask
 from .._core.arrays import Array
 from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight, reported
+from .._core.tiles import row_tiles
 from .._core.warn import IndefiniteKernelWarning, once, warn
-from ..kernels import Kernel
+from ..kernels import Kernel, Precomputed
 from ..rkhs.landmarks import chooses_basis
 
 ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
@@ -55,6 +56,7 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, cop
     check_unmasked(X)
     if dispatched(X):
         check_portable(estimator, X, kernel)
+    copy = copy and not (isinstance(kernel, Precomputed) and isinstance(X, np.memmap))  # a mapped matrix is only read
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
     X = validate_data(estimator, X, reset=fit, copy=copy, **options)
     if kernel.nonnegative:
@@ -183,13 +185,14 @@ def check_gram(K: np.ndarray) -> None:
         raise ValueError(
             f"A precomputed kernel must be a square matrix of k(x_i, x_j) at fit, and the shape is {K.shape}."
         )
-    scale = np.abs(K).max(initial=0.0)
+    rows = row_tiles(K.shape[0], 2 * K.shape[0])
+    scale = max((float(np.abs(K[i]).max(initial=0.0)) for i in rows), default=0.0)
     if K.shape[0] > 1 and scale > 0 and not K.diagonal().any():
         raise ValueError(
             "The precomputed matrix has a zero diagonal, like a matrix of distances: it is not a kernel matrix. "
             "Convert distances D to a kernel first, for example np.exp(-gamma * D**2)."
         )
-    if np.abs(K - K.T).max(initial=0.0) > ASYMMETRY * scale:
+    if any(np.abs(K[i, i.start :] - K[i.start :, i].T).max(initial=0.0) > ASYMMETRY * scale for i in rows):
         raise ValueError("The precomputed matrix is not symmetric, as k(x_i, x_j) = k(x_j, x_i) must be.")
 
 

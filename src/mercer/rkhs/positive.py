@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .._core.arrays import Array, asarray_like, cast, double, eye, full, largest, linalg_errors, namespace, zeros
+from .._core.arrays import Array, asarray_like, cast, double, full, largest, namespace, zeros
 from .._core.blas import single_blas
-from .._core.dense import SMALL
+from .._core.dense import SMALL, has_cholesky
 from .._core.registry import stored
 from .._core.tiles import map_rows
 from ..kernels import Kernel
@@ -118,15 +118,8 @@ def reported(kernel: Kernel, report: Report) -> Report:
 
 def _is_definite(matrix: Array, A: Covariance, floor: float) -> bool:
     """Return True if the matrix, with the rounding error of its largest eigenvalue added, has a Cholesky factor."""
-    xp = namespace(matrix)
-    size = max(float(xp.linalg.matrix_norm(matrix)), floor)
-    if size == 0:
-        return True
-    try:
-        xp.linalg.cholesky(matrix + rounding(A.shape[0], A.root) * size * eye(A.shape[0], matrix))
-    except linalg_errors():
-        return False
-    return True
+    size = max(float(namespace(matrix).linalg.matrix_norm(matrix)), floor)
+    return size == 0 or has_cholesky(matrix, rounding(A.shape[0], A.root) * size)
 
 
 def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: float) -> Kernel:

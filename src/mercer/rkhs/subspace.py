@@ -12,11 +12,13 @@ from .._core.dask import is_lazy, take
 from .._core.registry import stored
 from .._core.tiles import budget_bytes, budget_entries, map_rows, slices
 from ..kernels import Kernel
-from ..kernels.base import in_float64
+from ..kernels.base import in_float64, is_wide
 from ..linalg.eigenpairs import Eigenpairs, Report, eigenpairs
 from ..linalg.operators import Covariance, Dense, Gram
 from ..linalg.signs import signs
+from ..linalg.solvers.davidson import Davidson
 from ..linalg.solvers.exact import Exact
+from ..linalg.solvers.lanczos import Lanczos
 from .basis import Basis
 from .expansion import Expansion
 from .landmarks import Landmarks, choose, choose_for
@@ -179,12 +181,16 @@ def principal_subspace(
     subspace = None if setting is None else _by_features(kernel, X, q, weights, center, setting)
     if subspace is not None:
         return subspace
+    asked_auto = isinstance(solver, str) and solver == "auto"
     solver = choose_for(X, solver, X.shape[0], q)
     if hasattr(solver, "basis"):
         return _by_basis(kernel, X, q, weights, center, solver, rng)
     w = full((X.shape[0],), 1 / X.shape[0], X) if weights is None else double(asarray_like(weights, X))
     S = None if not center else w if mean is None else double(asarray_like(mean, X))
-    A = Covariance(Gram(kernel, X).repeated() if gram is None else gram, w, S, groups)
+    gram = Gram(kernel, X).repeated() if gram is None else gram
+    if isinstance(solver, Davidson) and asked_auto and is_wide(X):
+        solver = Lanczos(tol=solver.tol)  # products with a stored matrix are cheap, and of such rows all are far apart
+    A = Covariance(gram, w, S, groups)
     return _by_operator(kernel, X, q, A, solver, rng)
 
 
