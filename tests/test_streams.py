@@ -241,3 +241,69 @@ def test_the_least_useful_landmark_is_dropped(X, Z):
     losses = [moments.into(Basis.of(kernel, np.delete(basis.Z, j, axis=0))).outside for j in range(12)]
     kept = most_useful(moments, 11)
     assert np.setdiff1d(np.arange(12), kept).tolist() == [int(np.argmin(losses))]
+
+
+def sources(X, tmp_path):
+    """Yield sources of the same rows, and whether they can be read only once."""
+    yield (part for part in np.array_split(X, 5)), True
+    pd = pytest.importorskip("pandas")
+    names = list("abcd")
+    yield (pd.DataFrame(part, columns=names) for part in np.array_split(X, 5)), True
+    pa = pytest.importorskip("pyarrow", exc_type=ImportError)
+    parquet, dataset = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.dataset")
+    table = pa.table(dict(zip(names, X.T, strict=True)))
+    for i in range(2):
+        parquet.write_table(table.slice(300 * i, 300), tmp_path / f"{i}.parquet", row_group_size=100)
+    yield dataset.dataset(tmp_path), False
+    yield dataset.dataset(tmp_path).scanner(batch_size=150).to_reader(), True
+    yield tmp_path, False
+    yield str(tmp_path / "*.parquet"), False
+    pl = pytest.importorskip("polars")
+    yield pl.LazyFrame(dict(zip(names, X.T, strict=True))), False
+
+
+def test_anything_that_yields_batches_is_fitted(X, tmp_path):
+    make = lambda: KernelPCA(3, solver=Landmarks(50), random_state=0)  # noqa: E731
+    X = X * [4, 2, 1, 0.5]
+    whole = make().fit(X)
+    for source, once in sources(X, tmp_path):
+        model = make().fit(source)
+        assert_allclose(model.explained_variance_, whole.explained_variance_, rtol=1e-8)
+        assert model.solver_.passes == 1 + (not once)
+        assert model.solver_.rows == len(X)
+        if not once:
+            assert_allclose(np.concatenate(list(model.transform(source))), whole.transform(X), atol=1e-8)
+            assert_allclose(model.score(source), whole.score(X))
+    updated = make().partial_fit(X[:300]).partial_fit(part for part in np.array_split(X[300:], 3))
+    assert_allclose(updated.explained_variance_, whole.explained_variance_, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "spoil, match",
+    [
+        (lambda part: np.where(np.arange(part.size).reshape(part.shape) == 9, np.nan, part), r"Batch 2.*row 200.*NaN"),
+        (lambda part: part[:, 1:], "Batch 2.*3 features"),
+        (lambda part: part[:0], "Batch 2 is empty"),
+    ],
+)
+def test_errors_name_the_batch(spoil, match, X):
+    parts = np.array_split(X, 6)
+    parts[2] = spoil(parts[2])
+    model = KernelPCA(3, solver=Landmarks(50), random_state=0)
+    with pytest.raises(ValueError, match=match):
+        model.fit(iter(parts))
+    assert not hasattr(model, "subspace_")
+    fitted = KernelPCA(3, solver=Landmarks(50), random_state=0).fit(X)
+    with pytest.raises(ValueError, match=match):
+        list(fitted.transform(iter(parts)))
+
+
+def test_sources_are_refused_by_name(X):
+    with pytest.raises(TypeError, match="SparseKernelPCA.fit needs all samples"):
+        mercer.SparseKernelPCA(2, n_anchors=10).fit(iter([X]))
+    with pytest.raises(ValueError, match="read once"):
+        KernelPCA(2, solver="landmarks").fit_transform(iter([X]))
+    with pytest.raises(ValueError, match="solver='landmarks'"):
+        KernelPCA(2, solver="exact").fit(iter([X]))
+    with pytest.raises(ValueError, match="sample_weight"):
+        KernelPCA(2, solver="landmarks").fit(iter([X]), sample_weight=np.ones(len(X)))

@@ -8,7 +8,9 @@ the chunks. Nothing is scattered to the workers: all that a failed worker held c
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
+from dataclasses import dataclass
 from functools import partial, reduce, wraps
 from typing import Any, TypeVar, cast
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from . import arrays
 from .arrays import Array
+from .batches import Source, as_source, each, is_source
 
 Method = TypeVar("Method", bound=Callable)
 
@@ -29,30 +32,144 @@ def is_lazy(X: Any) -> bool:
     return "dask" in sys.modules and type(X).__module__.split(".")[0] in {"dask", "dask_expr"}
 
 
-def as_rows(X: Any) -> Any:
-    """Return X as a Dask array of floats whose blocks are whole rows, of known sizes."""
-    if hasattr(X, "to_dask_array"):
-        X = X.to_dask_array(lengths=True)
+def as_rows(X: Any, sizes: bool = True) -> Any:
+    """Return X as a Dask array of floats whose blocks are whole rows; with ``sizes`` they are of known sizes.
+
+    Unknown sizes, as of data frames and of filtered arrays, are computed, in one pass over the data.
+    """
+    X = _frame_values(X) if hasattr(X, "to_dask_array") else X
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: rows and columns are needed.")
-    if any(np.isnan(size) for sizes in X.chunks for size in sizes):
-        raise ValueError(
-            "The Dask array has chunks of unknown sizes, and rows are identified by their number. Use "
-            "X.compute_chunk_sizes(), or df.to_dask_array(lengths=True) for a data frame."
-        )
+    if type(X._meta).__module__.split(".")[0] in {"scipy", "sparse"}:
+        raise TypeError("The blocks of the Dask array are sparse. Use X.map_blocks(lambda block: block.toarray()).")
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"The Dask array has the dtype {X.dtype}, and real numbers are needed. Use X.astype(float).")
+    if sizes and not has_sizes(X):
+        X = X.copy()
+        X.compute_chunk_sizes()
     if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
 
 
+def has_sizes(X: Any) -> bool:
+    """Return True if the numbers of rows of the blocks are known."""
+    return not np.isnan(X.chunks[0]).any()
+
+
+def _frame_values(frame: Any) -> Any:
+    """Return the values of a data frame, or of a series, as floats; nullable and Arrow columns are converted."""
+    dtypes = list(frame.dtypes) if frame.ndim == 2 else [frame.dtype]
+    names = list(frame.columns) if frame.ndim == 2 else [frame.name]
+    wrong = [str(name) for name, dtype in zip(names, dtypes, strict=True) if not _is_real(dtype)]
+    if wrong:
+        raise TypeError(f"Columns {', '.join(wrong)} of the Dask data frame hold no real numbers. Encode or drop them.")
+    if not all(isinstance(dtype, np.dtype) for dtype in dtypes):
+        frame = frame.map_partitions(_plain, _common(dtypes))
+    return frame.to_dask_array()
+
+
+def _common(dtypes: list) -> np.dtype:
+    """Return float32 if all columns have it, whatever library they are of, else float64."""
+    single = {"float32", "float32[pyarrow]", "float[pyarrow]"}
+    return np.dtype(np.float32 if all(str(dtype).lower() in single for dtype in dtypes) else np.float64)
+
+
+def _is_real(dtype: Any) -> bool:
+    """Return True for the dtypes of real numbers and booleans, also nullable ones and those of Arrow."""
+    kind = getattr(dtype, "kind", "O")
+    return kind in "fiub" and not str(dtype).startswith(("date", "time", "duration"))
+
+
+def _plain(part: Any, dtype: np.dtype) -> Any:
+    """Return a pandas frame or series of plain floats; missing values are NaN."""
+    values = part.to_numpy(dtype=dtype, na_value=np.nan)
+    labels = {"columns": part.columns} if values.ndim == 2 else {"name": part.name}
+    return type(part)(values, index=part.index, **labels)
+
+
+def survey(X: Any, most: int) -> tuple[Any, np.ndarray]:
+    """Return a Dask array of unknown sizes with its sizes, and a uniform random sample of its rows, in one pass."""
+    from dask import delayed
+
+    drawn, total = delayed(_drawn, name="survey"), delayed(_joined, name="survey-sum")
+    parts = [drawn(block, i, most) for i, block in enumerate(X.to_delayed().ravel())]
+    while len(parts) > 1:
+        parts = [total(parts[i : i + ARITY], most) for i in range(0, len(parts), ARITY)]
+    sizes, _, sample = parts[0].compute()
+    X = X.copy()
+    X._chunks = (tuple(sizes), *X.chunks[1:])
+    if X.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+    return X, sample
+
+
+def _drawn(block: np.ndarray, number: int, most: int) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Return the number of rows of a block, and the rows with the smallest random keys."""
+    block = np.asarray(block)
+    _check_finite(block, np.arange(len(block)), f"block {number} of the Dask array")
+    keys = np.random.default_rng(number).random(len(block))
+    return _joined([([len(block)], keys, block)], most)
+
+
+def _joined(parts: list, most: int) -> tuple[list[int], np.ndarray, np.ndarray]:
+    sizes = [size for part in parts for size in part[0]]
+    keys, rows = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+    kept = np.sort(np.argpartition(keys, most)[:most]) if len(keys) > most else slice(None)
+    return sizes, keys[kept], rows[kept]
+
+
 def take(X: Any, rows: Any) -> Any:
     """Return X[rows] in memory, or None if X is None. Rows of a Dask array, not validated before, must be finite."""
     if not is_lazy(X):
         return None if X is None else arrays.rows(X, rows)
-    part = X[rows].compute()
-    _check_finite(part, np.arange(X.shape[0])[rows], "the Dask array")
+    part = _kept(X, rows)
+    if part is None:
+        part = X[rows].compute()
+        _check_finite(part, np.arange(X.shape[0])[rows], "the Dask array")
     return part
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """Some rows of a Dask array, and numbers computed in the same pass."""
+
+    name: str
+    rows: np.ndarray
+    values: np.ndarray
+    numbers: dict[str, float]
+
+
+_read: ContextVar[_Read | None] = ContextVar("read", default=None)
+
+
+@contextmanager
+def reading(X: Any, rows: np.ndarray, **numbers: Any) -> Iterator[dict[str, float]]:
+    """Read rows of a Dask array, sorted, and compute numbers, in one pass; :func:`take` then needs no other."""
+    import dask
+
+    values, found = dask.compute(X[rows], numbers)
+    _check_finite(values, rows, "the Dask array")
+    token = _read.set(_Read(X.name, rows, values, found))
+    try:
+        yield found
+    finally:
+        _read.reset(token)
+
+
+def number_read(X: Any, name: str) -> float | None:
+    """Return a number that was computed when rows of X were read, or None."""
+    read = _read.get()
+    return None if read is None or read.name != getattr(X, "name", None) else read.numbers.get(name)
+
+
+def _kept(X: Any, rows: Any) -> np.ndarray | None:
+    read = _read.get()
+    if read is None or read.name != X.name or isinstance(rows, slice):
+        return None
+    places = np.minimum(np.searchsorted(read.rows, rows), len(read.rows) - 1)
+    return read.values[places] if np.array_equal(read.rows[places], rows) else None
 
 
 def computed(x: Any) -> Any:
@@ -60,11 +177,41 @@ def computed(x: Any) -> Any:
     return x.compute() if is_lazy(x) else x
 
 
-def lazy_ones(X: Any) -> Any:
-    """Return a Dask array with a one for each row of X, created on the workers."""
-    import dask.array as da
+def mean(values: Any) -> float:
+    """Return the mean of values, of a Dask array, or of an iterator of arrays."""
+    if hasattr(values, "__next__"):
+        sums = np.sum([(float(arrays.namespace(part).sum(part)), part.shape[0]) for part in values], axis=0)
+        return float(sums[0] / sums[1])
+    return float(computed(arrays.namespace(values).mean(values)))
 
-    return da.ones(X.shape[0], chunks=(X.chunks[0],))
+
+def as_weights(weights: Any) -> Any:
+    """Return a Dask series or array of weights as a vector of floats with blocks of known sizes."""
+    if hasattr(weights, "to_dask_array"):
+        weights = _frame_values(weights)
+    if not has_sizes(weights):
+        weights = weights.copy()
+        weights.compute_chunk_sizes()
+    return weights.astype(np.float64)
+
+
+def extremes(values: Any) -> tuple[float, float]:
+    """Return the smallest and the largest value."""
+    if not is_lazy(values):
+        return float(np.min(values)), float(np.max(values))
+    import dask
+
+    return dask.compute(values.min(), values.max())
+
+
+def lazy_variance(X: Any, weights: Any) -> Any:
+    """Return the weighted variance of all entries of a Dask array, a lazy number that needs one pass."""
+    if weights is None:
+        return X.var()
+    w = _column(weights, X.chunks[0])
+    origin = X[:1].mean()  # near the data, so that the difference of squares is accurate
+    count, first, second = w.sum() * X.shape[1], (w * (X - origin)).sum(), (w * (X - origin) ** 2).sum()
+    return second / count - (first / count) ** 2
 
 
 def map_blocks(f: Callable[[np.ndarray], np.ndarray], X: Any, name: str) -> Any:
@@ -72,13 +219,13 @@ def map_blocks(f: Callable[[np.ndarray], np.ndarray], X: Any, name: str) -> Any:
     import dask.array as da
     from dask import delayed
 
-    X = as_rows(X)
+    X = as_rows(X, sizes=False)
     like = np.asarray(f(np.zeros((1, X.shape[1]), X.dtype)))
     chunks = (X.chunks[0], *((size,) for size in like.shape[1:]))
     return da.map_blocks(
         _block,
         X,
-        held=delayed(_Held(f)),
+        held=delayed(_Held(f, like[:0])),
         name=None,
         token=name,
         dtype=like.dtype,
@@ -89,18 +236,39 @@ def map_blocks(f: Callable[[np.ndarray], np.ndarray], X: Any, name: str) -> Any:
 
 
 def fold_blocks(f: Callable, add: Callable, arrays: Sequence[Any], name: str) -> Any:
-    """Return the sum of ``f(block, …)`` over the blocks of rows, computed on the cluster; ``add`` is not in place."""
+    """Return the sum of ``f(block, …)`` over the blocks of rows, computed on the cluster; ``add`` is not in place.
+
+    The task of a block is fused with those that create the block.
+    """
+    import dask.array as da
     from dask import delayed
 
-    sizes = arrays[0].chunks[0]
-    ends = np.cumsum(sizes)
-    blocks = zip(*(_blocks(array, sizes, ends) for array in arrays), strict=True)
-    held, part = delayed(_Held(f)), delayed(_of_finite, name=name)
+    X, sizes = arrays[0], arrays[0].chunks[0]
+    others = [_column(array, sizes) for array in arrays[1:]]
+    parts = da.map_blocks(
+        _part,
+        X,
+        *others,
+        held=delayed(_Held(f)),
+        token=name,
+        dtype=object,
+        chunks=(sizes, (1,)),
+        meta=np.empty((0, 0), object),
+    )
     total = delayed(partial(reduce, add), name=f"{name}-sum")
-    parts = [part(held, int(end - n), *block) for n, end, block in zip(sizes, ends, blocks, strict=True) if n]
-    while len(parts) > 1:
-        parts = [total(parts[i : i + ARITY]) for i in range(0, len(parts), ARITY)]
-    return parts[0].compute()
+    left = [part for part, n in zip(parts.to_delayed().ravel(), sizes, strict=True) if n]
+    while len(left) > 1:
+        left = [total(left[i : i + ARITY]) for i in range(0, len(left), ARITY)]
+    return left[0].compute()
+
+
+def _column(array: Any, sizes: Sequence[int]) -> Any:
+    """Return a vector, one number for each row, as a Dask array of one column in blocks of the given sizes."""
+    import dask.array as da
+
+    array = array if is_lazy(array) else da.from_array(np.asarray(array), chunks=(tuple(sizes),))
+    array = array if array.chunks[0] == tuple(sizes) else array.rechunk({0: tuple(sizes)})
+    return array[:, None]
 
 
 def symmetric_blocks(f: Callable, X: Any, V: Array, name: str) -> np.ndarray:
@@ -131,8 +299,9 @@ def rowwise(method: Method) -> Method:
     @wraps(method)
     def of_rows(self: Any, X: Any) -> Any:
         if not is_lazy(X):
-            return method(self, X)
-        check_names(self, X)
+            return each(partial(method, self), cast(Source, as_source(X))) if is_source(X) else method(self, X)
+        if method.__name__ != "inverse_transform":  # whose columns are components
+            check_names(self, X)
         estimator = copy(self)
         estimator.__dict__.pop("feature_names_in_", None)  # blocks are arrays, whose columns have no names
         return map_blocks(getattr(estimator, method.__name__), X, f"{type(self).__name__}-{method.__name__}")
@@ -151,10 +320,10 @@ def check_names(estimator: Any, X: Any) -> None:
 
 
 class _Held:
-    """A value that many tasks share, which the graph holds only once."""
+    """A value that many tasks share, which the graph holds only once; ``none`` is its result for no rows."""
 
-    def __init__(self, value: Any):
-        self.value = value
+    def __init__(self, value: Any, none: Any = None):
+        self.value, self.none = value, none
 
 
 def _blocks(array: Any, sizes: Sequence[int], ends: np.ndarray) -> list[Any]:
@@ -166,15 +335,29 @@ def _blocks(array: Any, sizes: Sequence[int], ends: np.ndarray) -> list[Any]:
 
 
 def _block(block: np.ndarray, held: Any = None, block_info: Any = None) -> np.ndarray:
-    start = block_info[0]["array-location"][0][0] if block_info else 0
-    return np.asarray(_of_finite(held, start, block))
+    if held is not None and len(block) == 0:
+        return held.none
+    return np.asarray(_of_finite(held, _start(block_info), block))
 
 
-def _of_finite(held: _Held, start: int, block: np.ndarray, *others: np.ndarray) -> Any:
+def _part(block: np.ndarray, *others: np.ndarray, held: Any = None, block_info: Any = None) -> Any:
+    if len(block) == 0:
+        return None
+    return _of_finite(held, _start(block_info), block, *(other[:, 0] for other in others))
+
+
+def _start(block_info: Any) -> float:
+    """Return the number of the first row of a block; NaN if the sizes of the blocks before it are unknown."""
+    return block_info[0]["array-location"][0][0] if block_info else 0
+
+
+def _of_finite(held: _Held, start: float, block: np.ndarray, *others: np.ndarray) -> Any:
     """Return ``f(block, …)`` of the f that is held; an error names the rows of the block."""
     block = np.asarray(block)
-    where = f"rows {start} to {start + len(block) - 1} of the Dask array"
-    _check_finite(block, start + np.arange(len(block)), where)
+    known = not np.isnan(start)
+    first = int(start) if known else 0
+    where = f"rows {first} to {first + len(block) - 1} of {'the Dask array' if known else 'a block of the Dask array'}"
+    _check_finite(block, first + np.arange(len(block)), where)
     try:
         return held.value(block, *others)
     except ValueError as error:

@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._core import arrays
 from .._core.arrays import Array, double, full, namespace
-from .._core.dask import computed, is_lazy, lazy_ones, take
+from .._core.dask import computed, is_lazy, lazy_variance, number_read, take
 from .._core.tiles import slices
 
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
@@ -76,10 +76,8 @@ def variance(X: Array, weights: Array | None = None) -> float:
         means, variances = mean_variance_axis(X, axis=0, weights=weights)
         return float(np.mean(variances) + np.var(means))
     if is_lazy(X):
-        w = (lazy_ones(X) if weights is None else weights)[:, None]
-        scale = float(computed(w.mean()))
-        mean = computed((w * X).mean()) / scale
-        return float(computed((w * (X - mean) ** 2).mean()) / scale)
+        known = number_read(X, "variance")
+        return float(computed(lazy_variance(X, weights)) if known is None else known)
     xp = namespace(X)
     w = full((X.shape[0],), 1.0, X) if weights is None else double(arrays.asarray_like(weights, X))
     tiles = slices(X.shape[0], CHUNK)  # the rows may be a file larger than memory

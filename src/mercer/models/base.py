@@ -1,21 +1,22 @@
 """The abstract base class of the transformers: ``fit`` and ``transform``, written once."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array, is_foreign, namespace
-from .._core.dask import computed, is_lazy, rowwise
+from .._core.batches import Source, as_source, is_source
+from .._core.dask import computed, is_lazy, lazy_variance, mean, reading, rowwise
 from .._core.registry import KERNELS, SOLVERS
 from .._core.sklearn import CallbackSupportMixin, with_callbacks
 from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.eigenpairs import Report
 from ..linalg.operators import Dense
 from ..rkhs import Subspace
-from ..rkhs.landmarks import chooses_basis
+from ..rkhs.landmarks import chooses_basis, rows_for_fit
 from ..rkhs.positive import given
 from . import diagnostics, validation
 from .drawing import ScorePlotMixin
@@ -56,7 +57,9 @@ class KernelTransformer(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples; for ``kernel="precomputed"`` the matrix k(xᵢ, xⱼ).
+            Training samples; for ``kernel="precomputed"`` the matrix k(xᵢ, xⱼ). With landmarks also a Dask collection,
+            or anything that yields batches: an iterator of arrays or frames, an Arrow data set or record batch reader,
+            a polars LazyFrame, the path of Parquet files.
         y : None
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -74,9 +77,11 @@ class KernelTransformer(
     def _fit(self, X: Any, sample_weight: Any) -> Array | None:
         """Fit the model; return the coordinates of the training samples if the eigenvectors give them, else None."""
         kernel, rng = as_kernel(self.kernel), generator(self.random_state)
+        if is_source(X):
+            self._fit_batches(kernel, cast(Source, as_source(X)), sample_weight, rng)
+            return None
         if is_lazy(X):
-            X, weights = validation.check_lazy_rows(self, X, kernel, sample_weight)
-            self._fit_lazy(kernel, X, weights, rng)
+            self._fit_collection(kernel, X, sample_weight, rng)
             return None
         X = validation.check_rows(self, X, kernel, fit=True, copy=self._keeps_rows)
         weights, counted = validation.check_weights(sample_weight, X)
@@ -90,13 +95,28 @@ class KernelTransformer(
         self.kernel_ = given(kernel)
         return self._training_coordinates(w) if counted.shape[0] == X.shape[0] else None
 
+    def _fit_batches(self, kernel: Kernel, source: Source, sample_weight: Any, rng: np.random.Generator) -> None:
+        """Fit the model on batches; only models that are sums over rows can."""
+        validation.check_in_memory(source.read())
+
+    def _fit_collection(self, kernel: Kernel, X: Any, sample_weight: Any, rng: np.random.Generator) -> None:
+        """Fit the model on a Dask collection."""
+        X, weights = validation.check_lazy_rows(self, X, sample_weight)
+        self._fit_lazy(kernel, X, weights, rng)
+
     def _fit_lazy(self, kernel: Kernel, X: Any, weights: Any, rng: np.random.Generator) -> None:
         """Fit the model on a Dask array, which is not loaded into memory."""
         if isinstance(kernel, Precomputed):
             raise ValueError("kernel='precomputed' takes a matrix in memory. Give the samples and another kernel.")
-        self.n_rows_ = float(X.shape[0] if weights is None else computed(weights.sum()))
-        self.kernel_ = kernel.bind(X, weights, center=self.center)
-        self.subspace_ = self._find(self.kernel_, X, None, None if weights is None else weights / self.n_rows_, rng)
+        numbers = {"variance": lazy_variance(X, weights)} if getattr(kernel, "gamma", None) == "scale" else {}
+        numbers |= {"least": X.min()} if kernel.nonnegative else {}
+        with reading(X, rows_for_fit(X.shape[0], self.solver, getattr(self, "_most", None), rng), **numbers) as read:
+            if read.get("least", 0) < 0:
+                raise ValueError(f"Negative values in data passed to {type(self).__name__} with {kernel!r}.")
+            self.n_rows_ = float(X.shape[0] if weights is None else computed(weights.sum()))
+            self.kernel_ = kernel.bind(X, weights, center=self.center)
+            w = None if weights is None else weights / self.n_rows_
+            self.subspace_ = self._find(self.kernel_, X, None, w, rng)
 
     def _training_coordinates(self, w: Array | None) -> Array | None:
         """Return the coordinates of the training samples if the eigenvectors give them, else None."""
@@ -105,6 +125,8 @@ class KernelTransformer(
     @with_callbacks
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit the model and return the coordinates of the training samples; parameters as in ``fit``."""
+        if is_source(X) and cast(Source, as_source(X)).once:
+            raise ValueError("fit_transform reads its samples twice, and this source can be read once. Use fit.")
         with validation.fitting(self, X):
             Y = self._fit(X, sample_weight)
         return self.transform(X) if Y is None else Y
@@ -141,8 +163,7 @@ class KernelTransformer(
         It can be used to choose ``n_components`` for a given kernel, but not to choose the kernel: with γ → 0 all
         samples become equal in feature space, and the score is always best.
         """
-        error = self.reconstruction_error(X)
-        error = float(computed(namespace(error).mean(error)))
+        error = mean(self.reconstruction_error(X))
         return -error / self.total_variance_ if self.total_variance_ > 0 else -error
 
     @property

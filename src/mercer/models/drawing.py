@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from .validation import check_in_memory
+
 
 class ScorePlotMixin:
     """Mixin for models with components."""
@@ -16,6 +18,7 @@ class ScorePlotMixin:
         """
         from .. import plots
 
+        check_in_memory(X)
         return plots.scree(self, ax=ax) if X is None else plots.scores(self.transform(X), y, ax=ax)
 
 
@@ -26,6 +29,7 @@ class RegionPlotMixin:
         """Draw the predicted class over the plane, for samples of two features: :func:`mercer.plots.regions`."""
         from .. import plots
 
+        check_in_memory(X)
         return plots.regions(self, X, y, ax=ax)
 
 
@@ -36,4 +40,5 @@ class ClusterPlotMixin:
         """Draw samples of two features, coloured by cluster: :func:`mercer.plots.responsibilities`."""
         from .. import plots
 
+        check_in_memory(X)
         return plots.responsibilities(self, X, ax=ax)

@@ -99,6 +99,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of each sample: (n_samples, n_components)."""
         check_is_fitted(self)
+        validation.check_unmasked(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=validation.DTYPES, reset=False)
         return _padded(self._subspace.project(X), self.eigenvalues_.shape[0])
 
@@ -110,6 +111,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "transform is not available."
             )
         check_is_fitted(self)
+        validation.check_unmasked(X)
         return self._kernel()(np.asarray(X), self.X_transformed_fit_) @ self.dual_coef_
 
     def _fit(self, X: Any) -> None:

@@ -35,6 +35,7 @@ class InverseMixin:
         """Return the vectors of the feature space with these coordinates."""
         return self.subspace_.lift(Y)
 
+    @rowwise
     def inverse_transform(self, Y: Any) -> Array:
         """Return samples whose images in feature space are close to φ̄ + Uy: the pre-images of coordinates.
 
@@ -158,6 +159,7 @@ class InverseMixin:
     def _check_coordinates(self, Y: Any, name: str, method: str) -> Array:
         """Return Y, an argument of this name, as an array with a column for each component."""
         check_is_fitted(self)
+        validation.check_unmasked(Y)
         Y = check_array(Y, dtype=validation.dtypes(Y), input_name=name, ensure_min_features=0)
         validation.check_home(self, method, Y, self.subspace_.axes.B)
         q = self.subspace_.variances.shape[0]

@@ -14,7 +14,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._core.blas import single_blas
-from .._core.dask import rowwise
+from .._core.dask import mean, rowwise
 from .._core.registry import register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, StrOptions, with_callbacks
 from .._core.warn import ComponentsWarning, warn
@@ -266,7 +266,7 @@ class KernelPCAMixture(
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean of ``score_samples``: comparable for one kernel and one ρ."""
-        return float(np.mean(self.score_samples(X)))
+        return mean(self.score_samples(X))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw samples, the pre-images of vectors drawn from the clusters' densities: (n_samples, n_features).

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array, asarray_like, cast, namespace
-from .._core.dask import rowwise
+from .._core.dask import mean, rowwise
 from .._core.registry import SOLVERS, register
 from .._core.sklearn import Named, StrOptions
 from .._core.tiles import row_tiles
@@ -314,8 +314,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean of ``score_samples``: comparable for one kernel and one number as ``noise_variance``."""
-        scores = self.score_samples(X)
-        return float(namespace(scores).mean(scores))
+        return mean(self.score_samples(X))
 
     def score_path(self, X: Any) -> Array:
         """Return ``score`` with the first 0, 1, …, n_components_ axes at the same ρ: (n_components_ + 1,).
@@ -355,6 +354,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
 
         The differences between them show what is uncertain about the sample under the model.
         """
+        validation.check_unmasked(x)
         H, rng = self._prior(n_samples)
         xp = namespace(x)
         mean = self.transform(xp.reshape(x, (1, -1)))

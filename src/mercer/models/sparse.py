@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array
+from .._core.batches import is_source
 from .._core.dask import is_lazy, take
 from .._core.registry import register
 from .._core.sklearn import StrOptions, num_samples
@@ -178,6 +179,8 @@ class SparseKernelPCA(KernelTransformer):
         return self._cut(replace(subspace, axes=axes, offset=offset, total_variance=total, report=report))
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
+        if is_source(X):
+            validation.check_in_memory(X)
         n = num_samples(X)
         counted = None  # all samples
         if sample_weight is not None and not is_lazy(X):

@@ -2,17 +2,21 @@
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_non_negative
 
 from .._core.arrays import Array, is_foreign, rows, vstack
-from .._core.dask import is_lazy
-from ..kernels import Precomputed
+from .._core.batches import Sample, Source, as_source, each, is_source
+from .._core.dask import as_rows, has_sizes, is_lazy, survey
+from ..kernels import Kernel, Precomputed
 from ..rkhs import Subspace
 from ..rkhs.align import aligned
-from ..rkhs.landmarks import chooses_basis
+from ..rkhs.landmarks import ROWS_EACH, Landmarks, chooses_basis
 from ..rkhs.moments import Moments
 from ..rkhs.refresh import Followed, fading, follow
 from . import diagnostics, validation
@@ -64,8 +68,9 @@ class StreamMixin:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The next samples.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source of batches
+            The next samples; an iterator of arrays or frames, an Arrow data set or reader, a polars LazyFrame or a path
+            of Parquet files, each batch of which is added.
         y : None
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -79,13 +84,91 @@ class StreamMixin:
         if hasattr(self, "compression_"):
             raise ValueError("A compressed model cannot be updated. Update the model it was made from.")
         with validation.unchanged_on_error(self):
-            if getattr(getattr(self, "subspace_", None), "moments", None) is None:
-                self._first_batch(X, sample_weight)
+            if is_source(X):
+                self._check_unweighted(sample_weight)
+                self._follow(as_source(X))
             else:
-                self._next_batch(X, sample_weight)
+                self._add(X, sample_weight)
+        return self
+
+    def _follow(self, source: Any) -> None:
+        """Update the model with every batch of a source, in one pass."""
+        for _ in each(self._add, source):
+            pass
+
+    def _add(self, X: Any, sample_weight: Any = None) -> None:
+        if getattr(getattr(self, "subspace_", None), "moments", None) is None:
+            self._first_batch(X, sample_weight)
+        else:
+            self._next_batch(X, sample_weight)
         self.__dict__.pop("_nearest", None)
         self.__dict__.pop("_density", None)
-        return self
+
+    def _fit_batches(self, kernel: Kernel, source: Source, sample_weight: Any, rng: np.random.Generator) -> None:
+        """Fit the model on batches: a random sample determines width and landmarks, the second pass adds the moments.
+
+        A source that can be read only once is followed as by ``partial_fit``.
+        """
+        self._check_unweighted(sample_weight)
+        setting = self._setting()
+        if source.once:
+            self.__dict__.pop("subspace_", None)
+            self._follow(source)
+            return
+        sample = Sample(max(ROWS_EACH * setting.count(self._most), FIRST_ROWS), np.random.default_rng(0))
+        checked = lambda X: validation.check_rows(self, X, kernel, fit=sample.seen == 0)  # noqa: E731
+        for X in each(checked, source):
+            sample.add(X)
+        add_up = lambda basis: reduce(add, each(lambda X: basis.moments(self._rows_of(X)), source))  # noqa: E731
+        self._fit_sampled(kernel, setting, sample.rows, add_up, rng)
+
+    def _fit_collection(self, kernel: Kernel, X: Any, sample_weight: Any, rng: np.random.Generator) -> None:
+        """Fit the model on a Dask collection; if its sizes are unknown, they come with the sample, in one pass."""
+        X, weights = validation.check_lazy_rows(self, X, sample_weight, sizes=False)
+        auto = isinstance(self.solver, str) and self.solver == "auto"
+        if has_sizes(X):
+            self._fit_lazy(kernel, X, weights, rng)  # type: ignore[attr-defined]
+            return
+        if not (auto or chooses_basis(self.solver)):
+            X = as_rows(X)
+            self._fit_lazy(kernel, X, validation.lazy_weights(X, sample_weight), rng)  # type: ignore[attr-defined]
+            return
+        setting = self._setting()
+        X, sample = survey(X, max(ROWS_EACH * setting.count(self._most), FIRST_ROWS))
+        weights = validation.lazy_weights(X, sample_weight)
+        self._fit_sampled(kernel, setting, sample, lambda basis: basis.moments(X, weights), rng)
+
+    def _fit_sampled(self, kernel: Kernel, setting: Landmarks, sample: Array, sums: Any, rng: Any) -> None:
+        """Fit the model: width and landmarks by a sample of the rows, then the moments ``sums(basis)`` of all."""
+        if isinstance(kernel, Precomputed):
+            raise ValueError("kernel='precomputed' takes a matrix in memory. Give the samples and another kernel.")
+        if kernel.nonnegative:
+            check_non_negative(sample, f"{type(self).__name__} with {kernel!r}")
+        self.kernel_ = kernel.bind(sample, center=self.center)
+        diagnostics.warn_of_rows(sample, self.kernel_, getattr(self, "feature_names_in_", None))
+        moments = sums(setting.basis(self.kernel_, sample, self._most, None, rng))
+        self.n_rows_ = moments.count
+        self.subspace_ = self._of_moments(moments, setting)
+        self._report(Followed(moments, moments.outside / moments.count), moments.rows, passes=2)
+        diagnostics.warn_of_outside(self.subspace_.report)
+
+    def _rows_of(self, X: Any) -> Array:
+        return validation.check_rows(self, X, self.kernel_)
+
+    def _setting(self) -> Landmarks:
+        """Return the landmarks that batches are fitted with; ``"auto"`` means the default."""
+        if isinstance(self.solver, str) and self.solver in {"auto", "landmarks"}:
+            return Landmarks()
+        if not chooses_basis(self.solver):
+            raise ValueError(f"Batches are fitted with solver='landmarks', and {self.solver!r} was given.")
+        choice = self.solver.choose
+        if not isinstance(choice, str) and getattr(choice, "ndim", 2) == 1:
+            raise ValueError("Landmarks(choose=row numbers) needs rows in memory. Give the landmarks as points.")
+        return self.solver
+
+    def _check_unweighted(self, sample_weight: Any) -> None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight belongs to rows in memory. Call partial_fit(X, sample_weight=w) for each.")
 
     def _first_batch(self, X: Any, sample_weight: Any) -> None:
         """Fit the model on the first batch, and keep its rows if there are few."""
@@ -133,12 +216,13 @@ class StreamMixin:
         rng, m = generator(self.random_state), setting.count(self._most)
         return follow(seen, recent, batch, weights, setting, m, self.center, rng)
 
-    def _report(self, followed: Followed, seen: int, changes: tuple = ()) -> None:
+    def _report(self, followed: Followed, seen: int, changes: tuple = (), passes: int = 1) -> None:
         """Enter in ``solver_`` what the batch has changed; warn of rows that fixed landmarks do not represent."""
         total = self.subspace_.total_variance
         share = followed.recent / total if total > 0 else 0.0
         changes = (*changes, (seen, followed.exchanged)) if followed.exchanged else changes
-        report = replace(self.subspace_.report, rows=seen, recent_share=share, changes=changes[-LAST_CHANGES:])
+        changes = changes[-LAST_CHANGES:]
+        report = replace(self.subspace_.report, rows=seen, recent_share=share, changes=changes, passes=passes)
         self.subspace_ = replace(self.subspace_, report=report)
         if report.solver.fixed:
             diagnostics.warn_of_recent(report)

@@ -1,15 +1,18 @@
 """Checks of data and parameters that the models share, with the texts of their errors and warnings."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from .._core import arrays, dask
 from .._core.arrays import Array
+from .._core.batches import is_source
 from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight, reported
 from .._core.tiles import row_tiles
 from .._core.warn import IndefiniteKernelWarning, once, warn
@@ -43,6 +46,9 @@ def fitting(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
     """Validate the parameters and report progress to callbacks while the block fits the estimator."""
     with unchanged_on_error(estimator), reported(estimator, X, y):
         estimator._validate_params()
+        if not hasattr(estimator, "_fit_lazy"):
+            check_in_memory(X)
+            check_in_memory(y)
         for name in OF_EARLIER_FITS:
             estimator.__dict__.pop(name, None)
         yield
@@ -106,34 +112,38 @@ def check_numpy(estimator: Any, method: str, fitted: Any) -> None:
         )
 
 
-def check_lazy_rows(estimator: Any, X: Any, kernel: Kernel | None = None, sample_weight: Any = None) -> tuple[Any, Any]:
-    """Return a Dask array and its weights, or None for the weights; values are checked in tasks."""
+def check_lazy_rows(estimator: Any, X: Any, sample_weight: Any = None, sizes: bool = True) -> tuple[Any, Any]:
+    """Return a Dask array and its weights, or None for the weights; values are checked in tasks.
+
+    Without ``sizes`` the numbers of rows in the blocks may be unknown, and weights are then returned as they are.
+    """
     names = getattr(X, "columns", None)
-    X = dask.as_rows(X)
+    X = dask.as_rows(X, sizes)
     estimator.n_features_in_ = X.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
     if names is not None and all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    if kernel is not None and kernel.nonnegative and dask.computed(X.min()) < 0:
-        raise ValueError(f"Negative values in data passed to {type(estimator).__name__} with {kernel!r}.")
-    return X, _lazy_weights(X, sample_weight)
+    return X, lazy_weights(X, sample_weight) if dask.has_sizes(X) else sample_weight
 
 
-def _lazy_weights(X: Any, sample_weight: Any) -> Any:
-    """Return the weights of the rows of a Dask array after validation; None if none are given."""
+def lazy_weights(X: Any, sample_weight: Any) -> Any:
+    """Return the weights of the rows of a Dask array, a vector in memory or a Dask array; None if none are given."""
     if sample_weight is None:
         return None
-    if sample_weight.shape != X.shape[:1]:
-        raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {X.shape[:1]}!")
-    if dask.computed(sample_weight.min()) < 0 or dask.computed(sample_weight.max()) <= 0:
-        raise ValueError("Sample weights must not be negative, and at least one must be positive.")
-    return sample_weight
+    lazy = dask.is_lazy(sample_weight)
+    weights = dask.as_weights(sample_weight) if lazy else np.asarray(sample_weight, float)
+    if weights.shape != X.shape[:1]:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {X.shape[:1]}!")
+    least, most = dask.extremes(weights)
+    if not (least >= 0 and 0 < most < np.inf):
+        raise ValueError("Sample weights must be finite and not negative, and at least one must be positive.")
+    return weights
 
 
 def check_lazy_batch(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, Any]:
     """Return a Dask array, a batch for a fitted estimator, and its weights."""
     if getattr(estimator.solver, "half_life", None) is not None:
-        raise ValueError("Landmarks(half_life=…) takes batches in memory, and a Dask collection was given.")
+        raise ValueError("partial_fit with Landmarks(half_life=…) takes batches in memory, not a Dask collection.")
     dask.check_names(estimator, X)
     X = dask.as_rows(X)
     if X.shape[1] != estimator.n_features_in_:
@@ -141,11 +151,39 @@ def check_lazy_batch(estimator: Any, X: Any, sample_weight: Any = None) -> tuple
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
             "features as input."
         )
-    return X, _lazy_weights(X, sample_weight)
+    return X, lazy_weights(X, sample_weight)
+
+
+def check_in_memory(X: Any) -> None:
+    """Raise an error for a Dask collection or a source of batches where a method would have to gather all rows.
+
+    Methods that work block by block, or on sums of blocks, do not come here with such an X.
+    """
+    lazy = dask.is_lazy(X)
+    if not lazy and not is_source(X):
+        return
+    what = "a Dask collection" if lazy else "a source of batches"
+    way_out = "Give an array in memory, X.compute()" if lazy else "Give an array in memory"
+    raise TypeError(
+        f"{_public_caller()} needs all samples in memory, and {what} was given. {way_out}, or a part of the samples. "
+        "KernelPCA and ProbabilisticKernelPCA with solver='landmarks' are fitted without gathering the samples."
+    )
+
+
+def _public_caller() -> str:
+    """Return Class.method of the method that the user called, for an error message."""
+    frame, name = sys._getframe(2), "This method"
+    while frame is not None:
+        owner, method = frame.f_locals.get("self"), frame.f_code.co_name
+        if isinstance(owner, BaseEstimator) and not method.startswith("_") and hasattr(type(owner), method):
+            name = f"{type(owner).__name__}.{method}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return name
 
 
 def check_unmasked(X: Any) -> None:
-    """Raise an error for a masked array, whose mask would be ignored."""
+    """Raise an error for a masked array, whose mask would be ignored, and for rows that are not in memory."""
+    check_in_memory(X)
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array, and masks are not supported. Use X.filled(value) or drop the rows.")
 

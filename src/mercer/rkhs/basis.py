@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arrays import Array, full, largest, namespace, row_numbers, rows, zeros
-from .._core.dask import is_lazy, lazy_ones
+from .._core.dask import computed
 from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
 from .._core.memory import check_memory
 from .._core.registry import stored
@@ -123,8 +123,8 @@ class Basis:
         k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
         m = self.R.shape[0]
 
-        def add(sums: Any, x: Array, w: Array) -> None:
-            x = in_float64(x)
+        def add(sums: Any, x: Array, w: Array | None = None) -> None:
+            x, w = in_float64(x), _ones(x) if w is None else w
             f = times_upper(k(x), self.R) if turned else k(x)
             first, second, diagonal = sums
             first += w @ f
@@ -133,19 +133,17 @@ class Basis:
             second += f.T @ f
             diagonal += w @ self.kernel.diag(x)
 
-        w = _ones(X) if weights is None else weights
         start = lambda: (zeros((m,), self.R), zeros((m, m), self.R), zeros((1,), self.R))  # noqa: E731
-        first, second, diagonal = fold_rows(add, start, X, w, width=max(1, m // TALL))
+        given = (X,) if weights is None else (X, weights)
+        first, second, diagonal = fold_rows(add, start, *given, width=max(1, m // TALL))
         if not turned:
             first, second = self.R.T @ first, self.R.T @ second @ self.R
-        count = float(X.shape[0] if weights is None else namespace(w).sum(w))
+        count = float(X.shape[0] if weights is None else computed(weights.sum()))
         return Moments(self, count, first, second, float(diagonal[0]), int(X.shape[0]))
 
 
 def _ones(X: Array) -> Array:
-    """Return a weight of 1 for each row, without memory; a Dask array for a Dask array."""
-    if is_lazy(X):
-        return lazy_ones(X)
+    """Return a weight of 1 for each row, without memory."""
     return namespace(X).broadcast_to(full((1,), 1.0, X), X.shape[:1])
 
 

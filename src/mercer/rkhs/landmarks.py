@@ -1,6 +1,7 @@
 """Landmarks: a few points that represent all rows, and how they are chosen."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any
@@ -13,6 +14,7 @@ from .._core.arrays import Array, asarray_like, cast, eps, is_foreign, library, 
 from .._core.dask import is_lazy, take
 from .._core.registry import register
 from ..kernels import Kernel
+from ..kernels.width import DEFAULT_ROWS, MEDIAN_ROWS
 from ..linalg import eigenpairs
 from ..linalg.cholesky import rpcholesky
 from ..linalg.operators import Gram
@@ -161,6 +163,21 @@ def sample_rows(X: Array, most: int, rng: np.random.Generator) -> tuple[Any, np.
     n = X.shape[0]
     some = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     return take(X, some), some
+
+
+def rows_for_fit(n: int, solver: Any, q: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return the numbers of the rows that a fit will look at before its sums: for the width, and for the landmarks.
+
+    The generator is copied, so that the landmarks are drawn again as they are here.
+    """
+    evenly = [np.linspace(0, n - 1, min(n, most)).astype(int) for most in (MEDIAN_ROWS, DEFAULT_ROWS)]
+    setting = solver if hasattr(solver, "basis") else Landmarks()
+    m, drawn, again = setting.count(q), np.empty(0, int), deepcopy(rng)
+    if isinstance(setting.choose, str) and setting.choose == "rpcholesky" and m < n:
+        drawn = np.arange(n) if n <= ROWS_EACH * m else again.choice(n, ROWS_EACH * m, replace=False)
+    elif isinstance(setting.choose, str) and setting.choose == "uniform" and m < n:
+        drawn = again.choice(n, m, replace=False)
+    return np.unique(np.concatenate([*evenly, drawn]))
 
 
 def _uniform(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:

@@ -346,6 +346,7 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
         """Draw T² (``of="t2"``) or SPE of rows in their order, with its limit: :func:`mercer.plots.chart`."""
         from ...plots import chart
 
+        validation.check_in_memory(X)
         return chart(self, X, of, ax)
 
     def _subspaces(self) -> list[Subspace]:
