@@ -1,8 +1,14 @@
 """Configuration of Sphinx: `make docs` builds the documentation in docs/_build/html."""
 
 import re
+import sys
+from pathlib import Path
 
 import mercer
+
+sys.path.insert(0, str(Path(__file__).parent / "tour"))
+
+from record import write
 
 project = "mercer"
 author = "the mercer developers"
@@ -57,6 +63,13 @@ def plain(app, what, name, obj, options, lines):
         lines[i] = "".join(parts)
 
 
+def tour(app, error):
+    """Write the recorded tour of the explorer beside the pages."""
+    if error is None and app.builder.format == "html":
+        write(Path(app.outdir) / "_static" / "explorer-tour.html")
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("build-finished", tour)
     app.connect("autodoc-process-docstring", plain, priority=400)  # before numpydoc

@@ -137,11 +137,11 @@ class Chromium:
             self.ask("Input.dispatchTouchEvent", type="touchMove" if i else "touchStart", touchPoints=points)
         self.ask("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
-    def key(self, name):
+    def key(self, name, shift=False):
         """Press and release a key: its name, such as ``"ArrowLeft"``, or its character."""
         text = {"Enter": "\r"}.get(name, name if len(name) == 1 else "")
         code = KEY_CODES.get(name, ord(name.upper()) if len(name) == 1 else 0)
-        params = {"key": name, "windowsVirtualKeyCode": code} | ({"text": text} if text else {})
+        params = {"key": name, "windowsVirtualKeyCode": code, "modifiers": 8 * shift} | ({"text": text} if text else {})
         self.ask("Input.dispatchKeyEvent", type="keyDown", **params)
         self.ask("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code)
 

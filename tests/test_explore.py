@@ -101,6 +101,9 @@ def test_the_limit_counts_rows(kpca):
         assert flagged == np.sum(view.novelty > limit)
         assert {*order[:flagged]} == {*np.flatnonzero(view.novelty > limit)}
     assert np.all(np.diff(told["expected"]) >= 0)
+    row = session.answer("row", {"model": header["model"], "row": int(order[0])})[0]
+    assert row["p"] * N == told["expected"][0]
+    assert row["law"] == told["law"] == "a gamma law"
     assert np.all(values == view.novelty)
 
 
@@ -186,6 +189,7 @@ def test_model_files_of_every_kind(path, request):
     header, (x, _) = session.answer("map", {"model": key, "axes": [0, 1]})
     assert len(x) == len(X)
     assert header["settings"] is None
+    assert session.answer("open", {})[0]["settings"]["components"] == min(50, header["components"])
     if hasattr(model, "transform") and path != "dropin":
         assert np.allclose(x, model.transform(X)[:, 0])
     for kind in ("novelty", "linear", "scree", "row", "back", "walk"):

@@ -1,9 +1,10 @@
 """The explorer in a real browser: by mouse, touch and keyboard, with hostile tables, dark, on a phone, and attacked."""
 
 import json
-import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,6 +210,15 @@ def test_keyboard_alone(browser, tanks):
     assert browser.value(f"{APP}.map.x[{APP}.focus] > {APP}.map.x[{first}]")
     browser.key("Enter")
     assert browser.value(f"{APP}.pins.length") == 1
+    browser.key("ArrowRight")
+    browser.key("Enter")
+    browser.until(f"{APP}.pins.length === 2 && !{APP}.walkButton.disabled")
+    browser.key("w")
+    browser.until(f"{APP}.steps")
+    middle = browser.value(f"{APP}.map.view.x")
+    browser.key("ArrowRight", shift=True)
+    assert browser.value(f"{APP}.map.view.x") > middle
+    browser.key("0")
     browser.key("2")
     for key in ("ArrowLeft", " ", *["ArrowRight"] * 20, " ", *["ArrowUp"] * 20, " ", "ArrowLeft", "Enter"):
         browser.key(key)
@@ -221,19 +231,78 @@ def test_keyboard_alone(browser, tanks):
     browser.key("l")
     browser.key("1")
     browser.key("Escape")
+    for slider, key in (("components", "ArrowLeft"), ("width", "ArrowRight"), ("limit", "ArrowRight")):
+        before = browser.value(f"{APP}.{slider}.value")
+        browser.value(f"{APP}.{slider}.focus()")
+        browser.key(key)
+        assert browser.value(f"{APP}.{slider}.value") != before
+        browser.until(f"!{APP}.lines.fit.busy && !{APP}.lines.novelty.busy")
+
+
+def box_of(browser, expression):
+    """The box of an element in the window, scrolled into view: left, top, width, height."""
+    return browser.value(
+        f"(() => {{ const e = {expression}; e.scrollIntoView({{block: 'center'}}); "
+        "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height] })()"
+    )
+
+
+def tap(browser, expression):
+    x, y, wide, high = box_of(browser, expression)
+    browser.touch([(x + wide / 2, y + high / 2)])
+    time.sleep(0.1)
+    browser.touch([(x + wide / 2, y + high / 2)])  # a first tap after a fast drag ends its momentum, and presses nothing
 
 
 def test_touch(browser, tanks):
+    """Tap, pan, pinch, lasso, back, walk, width, limit: by fingers alone."""
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=True)
+    browser.key("Escape")
     browser.key("0")
+    browser.until(f"!{APP}.map.drawn")
     row = lonely(browser)
-    where = place(browser, row)
+    x, y = where = place(browser, row)
     browser.touch([where])
     browser.until(f"{APP}.pins.includes({row})")
     scale = browser.value(f"{APP}.map.view.scale")
-    x, y = where[0], where[1]
     browser.touch([(x - 20, y), (x - 40, y), (x - 80, y)], [(x + 20, y), (x + 40, y), (x + 80, y)])
     browser.until(f"{APP}.map.view.scale > {scale * 1.5}")
-    browser.key("Escape")
+    before = browser.value(f"{APP}.map.view.x")
+    left, top, wide, high = box_of(browser, f"{APP}.map.over")
+    browser.touch([(left + wide / 2 + 10 * k, top + 60) for k in range(6)])
+    browser.until(f"{APP}.map.view.x < {before}")
+    browser.key("0")
+    browser.until(f"!{APP}.map.moved")
+    browser.touch([place(browser, 0)])
+    browser.until(f"{APP}.pins.length === 2 && !{APP}.walkButton.disabled")
+    tap(browser, f"{APP}.walkButton")
+    browser.until(f"{APP}.steps && Number({APP}.walkSlider.value) > 2")
+
+    tap(browser, f"{APP}.tools.children[1]")
+    corners = [
+        (left + 5, top + 5),
+        (left + wide - 5, top + 5),
+        (left + wide - 5, top + high - 5),
+        (left + 5, top + high - 5),
+    ]
+    browser.touch(corners)
+    browser.until(f"{APP}.selectedRows().length === 200")
+    tap(browser, f"{APP}.tools.children[2]")
+    browser.touch([(left + wide / 2, top + high / 2), (left + wide / 2 + 20, top + high / 2 + 20)])
+    browser.until(f"{APP}.probe?.cells")
+
+    a, b, c, d = box_of(browser, f"{APP}.alarmBox")
+    browser.touch([(a + 4, b + d / 2), (a + c / 3, b + d / 2), (a + c / 2, b + d / 2), (a + c * 0.8, b + d / 2)])
+    flagged = browser.value(f"{APP}.alarm.flagged[Number({APP}.limit.value)]")
+    assert 30 < flagged < 120  # four fifths of a logarithmic axis
+    before, (a, b, c, d) = browser.value(f"{APP}.model.model"), box_of(browser, f"{APP}.width")
+    browser.touch([(a + c / 2, b + d / 2), (a + c * 0.6, b + d / 2), (a + c * 0.7, b + d / 2)])
+    browser.until(f"{APP}.model.model !== '{before}' && !{APP}.lines.fit.busy")
+    assert browser.value(f"{APP}.settings().width") > 2
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=False)
+    tap_free = f"{APP}.setTool('look'); {APP}.clear(); {APP}.width.value = 0; {APP}.refit()"
+    browser.value(tap_free)
+    browser.until(f"!{APP}.lines.fit.busy")
 
 
 def test_pictures(browser, shown):
@@ -341,6 +410,42 @@ const tell = (word) => { window.found.push(word); window.done += 1 };
 </script>"""
 
 
+def test_the_recorded_tour_needs_no_server(browser, tmp_path, monkeypatch):
+    """The page of the documentation, opened as a file: each step runs, and visitors may drag and move the width."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "docs" / "tour")
+    record = pytest.importorskip("record", reason="the tour is in the source tree only")
+    monkeypatch.setattr(record, "ROWS", 60)
+    monkeypatch.setattr(record, "GRIDS", (4, 3))
+    record.write(tmp_path / "tour.html")
+    browser.show(1200, 760)
+    browser.open((tmp_path / "tour.html").as_uri())
+    browser.until("window.tour?.app.alarm")
+    for step in range(browser.value("tour.steps.length")):
+        browser.value(f"tour.show({step})")
+        browser.until(f"document.querySelector('.tour p').textContent.startsWith('{step + 1} of')")
+        browser.until("!Object.values(tour.app.lines).some((line) => line.busy)")
+    browser.value("tour.app.kernelSelect.value = 'linear'; tour.app.refit()")
+    browser.until("tour.app.errorText.textContent.includes('This is a recording')")
+    assert requests(browser.events) == [(tmp_path / "tour.html").as_uri()]
+    assert complaints(browser.events) == []
+
+
+def test_nothing_moves_while_the_page_is_filled(browser, shown):
+    """The cumulative layout shift stays below a hundredth; 0.1 is what browsers call good."""
+    for layout in ({}, {"width": 390, "height": 844}):
+        shown(digits(), **layout)
+        browser.value(SHIFTS)
+        browser.until("window.shifted !== undefined")
+        assert browser.value("window.shifted") < 0.01
+
+
+SHIFTS = """new PerformanceObserver((list) => {
+  window.shifted = 0;
+  for (const entry of list.getEntries()) window.shifted += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+setTimeout(() => { window.shifted ??= 0 }, 300)"""
+
+
 def test_a_stopped_server_and_a_bad_file_are_told(browser, shown):
     explorer, _ = shown(hostile())
     browser.value(f"{APP}.openFile(new File(['a,b\\nx,y\\n'], 'bad.csv'))")
@@ -351,5 +456,4 @@ def test_a_stopped_server_and_a_bad_file_are_told(browser, shown):
     browser.until(f"{APP}.info.rows === 30 && {APP}.map.x.length === 30")
     explorer.stop()
     browser.until(f"{APP}.errorText.textContent.includes('server has stopped')")
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", int(explorer.guard.host.rpartition(":")[2])), timeout=1)
+    assert explorer.socket.fileno() == -1 or explorer.server.should_exit

@@ -170,7 +170,7 @@ def test_the_widget_in_jupyterlab(lab, tmp_path):
         browser.until(shown, PATIENCE)
         browser.until(f"{app}.alarm", PATIENCE)
         model = browser.value(f"{app}.model.model")
-        browser.value(f"{app}.width.value = 1; {app}.refit()")
+        browser.value(f"(() => {{ const app = {app}; app.width.value = 1; app.refit() }})()")
         browser.until(f"{app}.model.model !== '{model}'", PATIENCE)
         assert browser.value(f"{app}.root.classList.contains('widget')")
         if folder := os.environ.get("MERCER_SCREENSHOTS"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -41,34 +41,23 @@ class Data:
     notes: list[str] = field(default_factory=list)
     reading: Sequence[str] = ()  # options of the command line that read this table
     marks: dict[tuple[str, bool], float] = field(default_factory=dict)  # γ by the median rule, once it was computed
+    learned: dict[bool, tuple[Recipe, Any]] = field(default_factory=dict)  # recipes and rows, once they were computed
 
     def __len__(self) -> int:
         return len(self.table)
 
-    @cached_property
-    def scaled(self) -> tuple[Recipe, Any]:
-        """The recipe that brings columns to mean 0 and variance 1, and its rows."""
-        return self._learned(True)
-
-    @cached_property
+    @property
     def plain(self) -> tuple[Recipe, Any]:
         """The recipe that takes columns as they are, and its rows."""
-        return self._learned(False)
+        return self.rows(False)
 
     def rows(self, scale: bool) -> tuple[Recipe, Any]:
-        """Return the recipe with or without scaling, and the rows that it makes."""
-        return self.scaled if scale else self.plain
-
-    def _learned(self, scale: bool) -> tuple[Recipe, Any]:
-        recipe = learn(
-            self.table,
-            self.columns,
-            missing=self.missing,
-            categorical=self.categorical,
-            scale=scale,
-            target=self.target,
-        )
-        return recipe, recipe.apply(self.table)[0]
+        """Return the recipe with or without scaling to mean 0 and variance 1, and the rows that it makes."""
+        if scale not in self.learned:
+            options = {"missing": self.missing, "categorical": self.categorical, "target": self.target}
+            recipe = learn(self.table, self.columns, scale=scale, **options)  # type: ignore[arg-type]
+            self.learned[scale] = recipe, recipe.apply(self.table)[0]
+        return self.learned[scale]
 
     @cached_property
     def labels(self) -> Any:
@@ -126,9 +115,10 @@ def of_table(
         notes.append(f"{int((~kept).sum())} rows with empty cells are left out.")
         table = table.take(np.flatnonzero(kept))
         _check_size(len(table), len(variables), name)
-    shape = image or picture_shape(np.column_stack([_numbers(table, c) for c in variables]))
+    cells = [table.columns[c] for c in variables]
+    shape = None if any(x.dtype == object for x in cells) else picture_shape(np.column_stack(cells))
     _check_image(image, len(variables))
-    return Data(table, variables, name, target, file, missing, categorical, shape, None, notes, reading)
+    return Data(table, variables, name, target, file, missing, categorical, image or shape, None, notes, reading)
 
 
 def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading: Sequence[str] = ()) -> Data:
@@ -155,11 +145,8 @@ def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> D
     table = as_table(X.toarray() if hasattr(X, "toarray") else X)
     if names is not None:
         table = table.renamed(dict(zip(map(str, names), table.names, strict=True)))
-    label = None
-    if target is not None:
-        label = "target"
-        while label in table.columns:
-            label += "_"
+    label = None if target is None else free("target", table.columns)
+    if label is not None:
         values = np.asarray(target)
         values = values.astype(float) if values.dtype.kind in "biuf" else np.array([str(v) for v in values], object)
         table = replace(table, columns=table.columns | {label: values})
@@ -233,9 +220,11 @@ def colours(data: Data, name: str) -> tuple[Any, list[str] | None]:
     return np.array([code.get(word, np.nan) for word in values], float), words
 
 
-def _numbers(table: Table, name: str) -> Any:
-    values = table.columns[name]
-    return values if values.dtype != object else np.zeros(len(values))
+def free(name: str, taken: Container[str]) -> str:
+    """Return a name that no column has yet."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _check_size(n: int, d: int, name: str) -> None:
@@ -244,17 +233,14 @@ def _check_size(n: int, d: int, name: str) -> None:
     if d > MOST_COLUMNS:
         raise TableError(f"{name}: it has {d} variables, and the explorer takes {MOST_COLUMNS}. Choose with --columns.")
     if n > MOST_ROWS or n * d > MOST_CELLS:
-        raise TableError(
-            f"{name}: {n} rows of {d} variables are more than the explorer takes ({MOST_ROWS} rows, {MOST_CELLS} "
-            "cells). Explore a sample of the rows."
-        )
+        most = f"({MOST_ROWS:,} rows, {MOST_CELLS:,} cells)"
+        raise TableError(f"{name}: {n:,} × {d} is more than the explorer takes {most}. Explore a sample of the rows.")
 
 
 def _check_image(image: Any, d: int) -> None:
     if image is not None and image[0] * image[1] != d:
-        raise TableError(
-            f"A picture of {image[0]} x {image[1]} has {image[0] * image[1]} pixels, and there are {d} variables."
-        )
+        height, width = image
+        raise TableError(f"A picture of {height} x {width} has {height * width} pixels, and there are {d} variables.")
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

@@ -24,6 +24,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+NO_TOKEN = "The token is missing or wrong. Open the address that mercer explore has printed."
 TOKEN_HEADER = "x-mercer-token"
 API = "/api/"
 TYPES = ("application/json", "text/csv")
@@ -49,17 +50,14 @@ class Guard:
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
         """Pass on what is allowed."""
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-        elif scope["type"] == "http":
-            headers = _read(scope)
-            refusal = self.refusal(scope, headers)
-            if refusal is None:
-                await self.app(scope, receive, self._secured(scope, send))
-            else:
-                await _refuse(self._secured(scope, send), *refusal)
-        else:
+        if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # policy violation
+            return
+        refusal = self.refusal(scope, _read(scope))
+        if refusal is None:
+            await self.app(scope, receive, self._secured(scope, send))
+        else:
+            await _refuse(self._secured(scope, send), *refusal)
 
     def refusal(self, scope: dict[str, Any], headers: dict[str, list[str]]) -> tuple[int, str] | None:
         """Return the status and the reason why a request is refused, or None."""
@@ -69,12 +67,11 @@ class Guard:
             return self._page_refusal(scope, headers)
         if scope["method"] != "POST":
             return 405, "Only POST is allowed here."
-        if headers.get("origin") != [self.origin]:
-            return 403, "The request does not come from this page."
-        if headers.get("sec-fetch-site", ["none"])[0] not in {"same-origin", "none"}:
+        site = headers.get("sec-fetch-site", ["none"])[0]
+        if headers.get("origin") != [self.origin] or site not in {"same-origin", "none"}:
             return 403, "The request does not come from this page."
         if not _same(headers.get(TOKEN_HEADER, [""])[0], self.token):
-            return 403, "The token is missing or wrong. Open the address that mercer explore has printed."
+            return 403, NO_TOKEN
         if headers.get("content-type", [""])[0].partition(";")[0].strip().lower() not in TYPES:
             return 415, "The content type must be application/json or text/csv."
         return None
@@ -84,7 +81,7 @@ class Guard:
             return 405, "Only GET is allowed here."
         if self._has_token(scope) or self._has_cookie(headers):
             return None
-        return 403, "The token is missing or wrong. Open the address that mercer explore has printed."
+        return 403, NO_TOKEN
 
     def _has_token(self, scope: dict[str, Any]) -> bool:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=8)
@@ -100,12 +97,11 @@ class Guard:
         if scope["path"] == "/" and scope["method"] == "GET" and self._has_token(scope):
             new["Set-Cookie"] = f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
 
+        more = [(name.lower().encode(), value.encode()) for name, value in new.items()]
+
         async def secured(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message.get("headers", []),
-                    *((k.lower().encode(), v.encode()) for k, v in new.items()),
-                ]
+                message["headers"] = [*message.get("headers", []), *more]
             await send(message)
 
         return secured

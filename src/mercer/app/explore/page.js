@@ -2,47 +2,40 @@
 import { render, unpack } from "./explorer.js";
 
 const KEY = "mercer-token";
-const query = new URLSearchParams(location.search);
-if (query.has("token")) {
-  sessionStorage.setItem(KEY, query.get("token"));
+const given = new URLSearchParams(location.search).get("token");
+if (given) {
+  sessionStorage.setItem(KEY, given);
   history.replaceState(null, "", "/");
 }
-const token = sessionStorage.getItem(KEY) || "";
 
-function post(kind, body, type, signal) {
-  const headers = { "Content-Type": type, "X-Mercer-Token": token };
-  return fetch(`/api/${kind}`, { method: "POST", headers, body, signal, credentials: "same-origin", cache: "no-store" });
+function post(kind, body, type = "application/json") {
+  const headers = { "Content-Type": type, "X-Mercer-Token": sessionStorage.getItem(KEY) || "" };
+  return fetch(`/api/${kind}`, { method: "POST", headers, body, credentials: "same-origin", cache: "no-store" });
+}
+
+function refusal(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { error: text }; // a refusal of the guard is plain text
+  }
 }
 
 const link = {
-  async ask(kind, body, type = "application/json") {
-    const sent = type === "application/json" ? JSON.stringify(body) : body;
-    let response;
-    try {
-      response = await post(kind, sent, type);
-    } catch {
+  async ask(kind, body, type) {
+    const response = await post(kind, type ? body : JSON.stringify(body), type).catch(() => {
       throw Object.assign(new Error("The server does not answer."), { gone: true });
-    }
+    });
     if (response.ok) return kind === "stop" ? {} : unpack(await response.arrayBuffer());
-    const text = await response.text();
-    let told = { error: text };
-    try {
-      told = JSON.parse(text);
-    } catch {
-      // a refusal is plain text
-    }
+    const told = refusal(await response.text());
     throw Object.assign(new Error(told.error || "The request was refused."), told);
   },
   // Lines of JSON that say what is being computed; the end of the stream is the end of the server.
   async watch(tell, ended) {
     try {
-      const reader = (await post("alive", "{}", "application/json")).body.getReader();
-      const decoder = new TextDecoder();
-      let rest = "";
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      const reader = (await post("alive", "{}")).body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let rest = "", part = {}; !part.done; part = await reader.read()) {
+        const lines = (rest + (part.value || "")).split("\n");
         rest = lines.pop();
         for (const line of lines) if (line) tell(JSON.parse(line));
       }

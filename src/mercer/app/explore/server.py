@@ -9,7 +9,6 @@ import socket
 import sys
 import threading
 import time
-import traceback
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -25,7 +24,7 @@ from starlette.routing import Route
 from .desk import SECONDS, Desk, Replaced, Stopped
 from .guard import Guard
 from .packing import packed
-from .session import KINDS, Answer, Session
+from .session import KINDS, KNOWN, Answer, Session, in_words
 
 LOOPBACK = ("127.0.0.1", "::1")
 FILES = {  # the only files that are served: address → package resource, content type
@@ -41,7 +40,17 @@ BODY_SECONDS = 20.0  # in which a request must have been sent
 PULSE_SECONDS = 0.25  # between two looks at what is being done
 BEAT_SECONDS = 5.0  # after which the stream says that it is alive
 ALONE_SECONDS = 60.0  # without a page, after which the server stops
-MOST_CONNECTIONS = 200
+SERVER: dict[str, Any] = {  # settings of uvicorn, whose own log is off: the address is the first line printed
+    "log_config": None,
+    "log_level": "critical",
+    "access_log": False,
+    "server_header": False,
+    "lifespan": "off",
+    "ws": "none",
+    "limit_concurrency": 200,
+    "timeout_keep_alive": BEAT_SECONDS,
+    "timeout_graceful_shutdown": 1,
+}
 
 
 class Explorer:
@@ -58,28 +67,11 @@ class Explorer:
         # with TCP named, asyncio sets its no-delay option: else an answer waits 40 ms for the client's next packet
         self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.socket.bind((host, port))
+        posts = dict.fromkeys(KINDS, self._answer) | {"table": self._table, "stop": self._stop, "alive": self._alive}
         routes = [Route(path, self._file) for path in FILES]
-        routes += [Route(f"/api/{kind}", self._answer, methods=["POST"]) for kind in KINDS]
-        routes += [
-            Route("/api/table", self._table, methods=["POST"]),
-            Route("/api/stop", self._stop, methods=["POST"]),
-            Route("/api/alive", self._alive, methods=["POST"]),
-        ]
+        routes += [Route(f"/api/{kind}", answer, methods=["POST"]) for kind, answer in posts.items()]
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
-        self.server = uvicorn.Server(
-            uvicorn.Config(
-                self.guard,
-                log_config=None,
-                access_log=False,
-                log_level="critical",
-                server_header=False,
-                timeout_keep_alive=BEAT_SECONDS,  # type: ignore[arg-type]
-                timeout_graceful_shutdown=1,
-                limit_concurrency=MOST_CONNECTIONS,
-                lifespan="off",
-                ws="none",
-            )
-        )
+        self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))
         self.pages, self.last_seen = 0, 0.0
         self.body_seconds, self.alone_seconds = BODY_SECONDS, ALONE_SECONDS
 
@@ -129,19 +121,31 @@ class Explorer:
 
     async def _answer(self, request: Request) -> Response:
         kind = request.url.path.rpartition("/")[2]
-
-        async def work() -> Response:
-            body = _parsed(await self._body(request, MOST_JSON))
-            return _sent(await self.desk.do(kind, lambda: self.session.answer(kind, body)))
-
-        return await _with_errors_told(work)
+        return await self._told(kind, request, MOST_JSON, lambda text: self.session.answer(kind, _parsed(text)))
 
     async def _table(self, request: Request) -> Response:
-        async def work() -> Response:
-            text = await self._body(request, MOST_CSV)
-            return _sent(await self.desk.do("table", lambda: self.session.table(text)))
+        return await self._told("table", request, MOST_CSV, self.session.table)
 
-        return await _with_errors_told(work)
+    async def _told(self, kind: str, request: Request, most: int, work: Callable[[bytes], Answer]) -> Response:
+        """Return what ``work(body)`` gives when its turn has come, or its error in plain words."""
+        close = {"Connection": "close"}
+        try:
+            body = await self._body(request, most)
+            answer = await self.desk.do(kind, lambda: packed(*work(body)))
+        except Replaced:
+            return JSONResponse({"replaced": True}, 409)
+        except Stopped as error:
+            return JSONResponse({"error": str(error), "stopped": True}, 409)
+        except TooLarge as error:
+            return JSONResponse({"error": f"The request is larger than {error.args[0]} bytes."}, 413, close)
+        except TimeoutError:
+            return JSONResponse({"error": "The request took too long to arrive."}, 408, close)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:
+            known = isinstance(error, KNOWN)
+            return JSONResponse({"error": in_words(error)}, 422 if known else 500)
+        return Response(answer, media_type="application/octet-stream")
 
     async def _stop(self, request: Request) -> Response:
         self.desk.stop()
@@ -182,39 +186,11 @@ class TooLarge(Exception):
     """A body that is larger than allowed."""
 
 
-def _sent(answer: Answer) -> Response:
-    return Response(packed(*answer), media_type="application/octet-stream")
-
-
 def _parsed(text: bytes) -> Any:
     try:
         return json.loads(text or b"{}")
     except (ValueError, RecursionError):
         raise ValueError("The request is not JSON.") from None
-
-
-async def _with_errors_told(work: Callable[[], Any]) -> Response:
-    """Return what ``work()`` gives, or its error in plain words."""
-    close = {"Connection": "close"}
-    try:
-        return await work()
-    except Replaced:
-        return JSONResponse({"replaced": True}, 409)
-    except Stopped as error:
-        return JSONResponse({"error": str(error), "stopped": True}, 409)
-    except TooLarge as error:
-        return JSONResponse({"error": f"The request is larger than {error.args[0]} bytes."}, 413, close)
-    except TimeoutError:
-        return JSONResponse({"error": "The request took too long to arrive."}, 408, close)
-    except ClientDisconnect:
-        return Response(status_code=400)
-    except MemoryError as error:
-        return JSONResponse({"error": f"There is not enough memory. {error}".strip()}, 422)
-    except (ValueError, OSError) as error:
-        return JSONResponse({"error": " ".join(str(error).split())}, 422)
-    except Exception as error:  # a fault of ours: the page says so, the terminal has the traceback
-        traceback.print_exc()
-        return JSONResponse({"error": f"Something went wrong inside mercer: {type(error).__name__}: {error}"}, 500)
 
 
 def open_browser(url: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,28 +18,17 @@ from ... import __version__
 from ...io import save
 from ...tables import Recipe, write
 from ...tables.text import read_text
-from .data import Data, all_columns, colours, of_table
-from .settings import (
-    DEGREES,
-    KERNEL_NAMES,
-    LANDMARKS_FROM,
-    MOST_CLUSTERS,
-    MOST_COMPONENTS,
-    WIDTHS,
-    Refused,
-    Settings,
-    as_number,
-    as_whole,
-    models,
-    reference,
-)
+from .data import Data, all_columns, colours, free, of_table
+from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, as_number, as_whole, has_width, models
 from .view import View
 
 KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
 DRAWN = 100_000  # rows on the map: a random part of larger tables
 MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
+WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
+KNOWN = (ValueError, MemoryError, OSError)  # errors that the user can act on
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
 
 
@@ -60,7 +50,7 @@ class Session:
         self.data = data
         rng = np.random.default_rng(0)
         n = len(data)
-        self.drawn = np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
+        self.points = np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
 
     def answer(self, kind: str, body: Any) -> Answer:
         """Answer one request; the kinds are those of ``KINDS``."""
@@ -84,7 +74,8 @@ class Session:
         current = next((key for key in reversed(self.views) if self.views[key].data is data), None)
         many = len(data) > LANDMARKS_FROM
         notes = [f"More than {LANDMARKS_FROM:,} rows: models are fitted by landmarks."] if many else []
-        notes += [f"The map draws {DRAWN:,} rows, chosen at random."] if len(self.drawn) < len(data) else []
+        q = [1, min(RANGES["components"][1], max(2, len(data) - 1)), 1]
+        notes += [f"The map draws {DRAWN:,} rows, chosen at random."] if len(self.points) < len(data) else []
         return {
             "version": __version__,
             "name": data.name,
@@ -97,21 +88,20 @@ class Session:
             "typical": data.typical,
             "notes": [*data.notes, *notes],
             "model": current,
-            "settings": self._first().as_dict(),
-            "choices": {
-                "models": models(data),
-                "kernels": [{"name": name, "wide": reference(name, data, True) is not None} for name in KERNEL_NAMES],
-                "widths": WIDTHS,
-                "degrees": DEGREES,
-                "components": [1, MOST_COMPONENTS],
-                "clusters": [1, MOST_CLUSTERS],
-            },
+            "settings": self._first(current),
+            "models": models(data),
+            "kernels": KERNEL_NAMES,
+            "wide": [name for name in KERNEL_NAMES if has_width(name)],
+            "ranges": {name: [*ends, 1] for name, ends in RANGES.items()} | {"width": WIDTH_SLIDER, "components": q},
+            "drawn": len(self.points),
         }, []
 
-    def _first(self) -> Settings:
+    def _first(self, model: str | None) -> dict[str, Any]:
         """The settings that the page begins with: columns of a picture share their unit and are not scaled."""
         q = min(10, max(2, len(self.data) - 1))  # as many as the command line takes
-        return Settings(components=q, scale=self.data.image is None)
+        if model is not None:
+            q = min(max(1, self.views[model].Y.shape[1]), int(RANGES["components"][1]))
+        return Settings(components=q, scale=self.data.image is None).as_dict()
 
     def fit(self, body: dict[str, Any]) -> Answer:
         """Fit a model, and return its map."""
@@ -139,10 +129,9 @@ class Session:
         self.views[key] = view
         if settings is not None:
             self.settings[key] = settings
-        said = list(
-            dict.fromkeys(" ".join(str(w.message).split()) for w in told if issubclass(w.category, UserWarning))
-        )
-        self.details[key] = {"seconds": time.perf_counter() - begin, "warnings": said, **_described(view, settings)}
+        texts = (" ".join(str(w.message).split()) for w in told if issubclass(w.category, UserWarning))
+        seconds = time.perf_counter() - begin
+        self.details[key] = _described(view, settings) | {"seconds": seconds, "warnings": list(dict.fromkeys(texts))}
         while len(self.views) > KEPT:
             old, _ = self.views.popitem(last=False)
             self.settings.pop(old, None)
@@ -164,11 +153,11 @@ class Session:
         return {"model": body["model"], "axes": axes, **self.details[body["model"]]}, [plane[:, 0], plane[:, 1]]
 
     def _drawn(self, view: View) -> Any:
-        return self.drawn if view.data is self.data else np.arange(min(len(view.data), DRAWN))
+        return self.points if view.data is self.data else np.arange(min(len(view.data), DRAWN))
 
-    def drawn_rows(self, body: dict[str, Any]) -> Answer:
+    def drawn(self, body: dict[str, Any]) -> Answer:
         """The numbers of the rows that are drawn."""
-        return {}, [self.drawn.astype(np.uint32)]
+        return {}, [self.points.astype(np.uint32)]
 
     def novelty(self, body: dict[str, Any]) -> Answer:
         """The novelty of the drawn rows, the rows in its order, and the positions of its limit."""
@@ -209,14 +198,14 @@ class Session:
         view = self.view(body)
         i = as_whole(body.get("row"), "row", len(view.data))
         causes, reason = view.contributions(i) if body.get("causes") is True else (None, "")
-        below = float(np.mean(view.novelty < view.novelty[i]))
         return {
             "row": i,
             "cells": view.data.cells(i),
             "coordinates": view.Y[i].tolist(),
             "novelty": float(view.novelty[i]),
-            "below": below,
-            "p": None if view.p_values is None else float(view.p_values[i]),
+            "below": float(np.mean(view.novelty < view.novelty[i])),
+            "p": float(view.p_values[i]),
+            "law": view.law,
             "causes": causes,
             "reason": reason,
             "prediction": None if view.predicted is None else str(view.predicted[i]),
@@ -260,34 +249,32 @@ class Session:
         rows = np.array(_rows(body.get("rows"), len(view.data), len(view.data)))
         columns = {"row": rows} | {name: view.data.table.written(name)[rows] for name in view.data.table.names}
         for j in range(view.Y.shape[1]):
-            columns[_free(f"component {j + 1}", columns)] = view.Y[rows, j]
-        columns[_free("novelty", columns)] = view.novelty[rows]
+            columns[free(f"component {j + 1}", columns)] = view.Y[rows, j]
+        columns[free("novelty", columns)] = view.novelty[rows]
         return {"name": "rows.csv"}, [_file(lambda path: write(columns, path), "rows.csv")]
 
     def save(self, body: dict[str, Any]) -> Answer:
         """The model file."""
         view = self.view(body)
-        return {"name": "model.mercer"}, [
-            _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
-        ]
+        file = _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
+        return {"name": "model.mercer"}, [file]
 
 
+_NAMES = ("open", "fit", "map", "drawn", "novelty", "colour", "linear", "scree", "row", "pictures", "back", "walk")
 KINDS: dict[str, Callable[[Session, dict[str, Any]], Answer]] = {
-    "open": Session.open,
-    "fit": Session.fit,
-    "map": Session.map,
-    "drawn": Session.drawn_rows,
-    "novelty": Session.novelty,
-    "colour": Session.colour,
-    "linear": Session.linear,
-    "scree": Session.scree,
-    "row": Session.row,
-    "pictures": Session.pictures,
-    "back": Session.back,
-    "walk": Session.walk,
-    "rows": Session.rows,
-    "save": Session.save,
+    name: getattr(Session, name) for name in (*_NAMES, "rows", "save")
 }
+
+
+def in_words(error: Exception) -> str:
+    """Return what an error says; one that is a fault of mercer also has its traceback printed."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. {text}".strip()
+    if isinstance(error, KNOWN):
+        return text
+    traceback.print_exception(error)
+    return f"Something went wrong inside mercer: {type(error).__name__}: {text}"
 
 
 def _described(view: View, settings: Settings | None) -> dict[str, Any]:
@@ -338,13 +325,6 @@ def _few_words(data: Data, name: str) -> bool:
     """Return True for a column of numbers, or of words that occur more than once."""
     values = data.table.columns[name]
     return values.dtype != object or len({*values}) <= min(MOST_WORDS, max(2, len(values) // 2))
-
-
-def _free(name: str, columns: dict[str, Any]) -> str:
-    """Return a name that no column has yet."""
-    while name in columns:
-        name += "_"
-    return name
 
 
 def _file(write_to: Callable[[str], None], name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
 from dataclasses import asdict, dataclass, fields
 from inspect import signature
@@ -13,10 +15,12 @@ from .data import Data
 KERNEL_NAMES = ("rbf", "laplacian", "matern", "poly", "cosine", "linear")
 MODEL_NAMES = ("kpca", "sparse", "probabilistic", "mixture", "classifier", "monitor")
 MEDIAN = {"rbf", "matern"}  # kernels whose width has the median squared distance as its mark; others have 1/d
-WIDTHS = (1e-3, 1e3)  # times the mark
-MOST_COMPONENTS = 50
-MOST_CLUSTERS = 20
-DEGREES = (2, 6)
+RANGES: dict[str, tuple[float, float]] = {  # width: times the mark
+    "width": (1e-3, 1e3),
+    "degree": (2, 6),
+    "components": (1, 50),
+    "clusters": (1, 20),
+}
 LANDMARKS_FROM = 5_000  # rows above which a fit is by landmarks, so that it takes a second or two
 MANY_ROWS = {"kpca", "probabilistic", "monitor"}  # models that landmarks serve
 SEED = 0
@@ -44,14 +48,16 @@ class Settings:
         if not isinstance(given, dict) or set(given) - {f.name for f in fields(cls)}:
             raise Refused("The settings of a fit are not those of this page. Reload it.")
         settings = cls(**given)
-        _check_word("model", settings.model, models(data))
-        _check_word("kernel", settings.kernel, KERNEL_NAMES)
-        _check_number("width", settings.width, WIDTHS, float)
-        _check_number("degree", settings.degree, DEGREES, int)
-        _check_number("components", settings.components, (1, MOST_COMPONENTS), int)
-        _check_number("clusters", settings.clusters, (1, MOST_CLUSTERS), int)
+        for name, words in (("model", models(data)), ("kernel", KERNEL_NAMES)):
+            if getattr(settings, name) not in words:
+                raise Refused(f"{name} must be one of {', '.join(words)}.")
         if not isinstance(settings.scale, bool):
             raise Refused("scale must be true or false.")
+        for name, (low, high) in RANGES.items():
+            value = as_number(getattr(settings, name), name)
+            if not low <= value <= high or (name != "width" and not isinstance(getattr(settings, name), int)):
+                kind = "number" if name == "width" else "whole number"
+                raise Refused(f"{name} must be a {kind} from {low:g} to {high:g}.")
         if len(data) > LANDMARKS_FROM and settings.model not in MANY_ROWS:
             raise Refused(
                 f"A {settings.model} model is fitted here to at most {LANDMARKS_FROM:,} rows, and the table has "
@@ -62,48 +68,32 @@ class Settings:
     def estimator(self, data: Data) -> Any:
         """Return the estimator that is to be fitted."""
         kernel = KERNELS[self.kernel](**self._kernel_parameters(data))
-        cls = MODELS[self.model]
+        own: dict[str, Any] = {"kernel": kernel, "random_state": SEED}
+        own |= {"n_clusters": self.clusters} if self.model == "mixture" else {}
+        own |= {"solver": "landmarks"} if len(data) > LANDMARKS_FROM else {}
         if self.model == "monitor":
-            inside = MODELS["kpca"](self.components, kernel=kernel, random_state=SEED, **self._solver(data))
-            return cls(inside, random_state=SEED)
-        own: dict[str, Any] = {"n_components": self.components}
-        if self.model == "mixture":
-            own["n_clusters"] = self.clusters
-        return cls(kernel=kernel, random_state=SEED, **own, **self._solver(data))
+            return MODELS["monitor"](MODELS["kpca"](self.components, **own), random_state=SEED)
+        return MODELS[self.model](n_components=self.components, **own)
 
     def _kernel_parameters(self, data: Data) -> dict[str, Any]:
         found = {"degree": self.degree} if self.kernel == "poly" else {}
         mark = reference(self.kernel, data, self.scale)
         return found if mark is None else found | {"gamma": self.width * mark}
 
-    def _solver(self, data: Data) -> dict[str, str]:
-        return {"solver": "landmarks"} if len(data) > LANDMARKS_FROM else {}
-
     def command(self, data: Data) -> str:
         """Return the command that fits the same model to the same table."""
-        words = [
-            "mercer",
-            "fit",
-            data.file or "data.csv",
-            "-o",
-            "model.mercer",
-            "--model",
-            self.model,
-            "-q",
-            str(self.components),
-        ]
-        words += ["--kernel", self.kernel]
-        for name, value in self._kernel_parameters(data).items():
-            words += [f"--{name}", repr(value)]
+        words = ["mercer", "fit", data.file or "data.csv", "-o", "model.mercer", "--model", self.model]
+        words += ["-q", str(self.components), "--kernel", self.kernel]
+        words += [word for name, value in self._kernel_parameters(data).items() for word in (f"--{name}", repr(value))]
         words += ["--clusters", str(self.clusters)] if self.model == "mixture" else []
         words += [] if self.scale else ["--no-scale"]
-        words += ["--solver", "landmarks"] if self._solver(data) else []
-        words += ["--target", data.target] if data.target and self.model == "classifier" else []
-        left_out = [name for name in [*data.table.names, *data.table.others] if name not in data.columns]
-        left_out = [name for name in left_out if not (name == data.target and self.model == "classifier")]
+        words += ["--solver", "landmarks"] if len(data) > LANDMARKS_FROM else []
+        target = [data.target] if data.target and self.model == "classifier" else []
+        words += ["--target", *target] if target else []
+        left_out = [x for x in [*data.table.names, *data.table.others] if x not in [*data.columns, *target]]
         words += ["--exclude", _listed(left_out)] if left_out else []
         words += [] if data.missing == "error" else ["--missing", data.missing]
-        words += ["--categorical", data.categorical] if data.categorical != "auto" else []
+        words += [] if data.categorical == "auto" else ["--categorical", data.categorical]
         command = shlex.join([*words, *data.reading, "--seed", str(SEED)])
         return command if data.file else f"# data.csv: these rows, saved as a table\n{command}"
 
@@ -114,9 +104,9 @@ class Settings:
         kernel = KERNELS[self.kernel].__name__
         lines = [f"from mercer import {', '.join(sorted(names))}", f"from mercer.kernels import {kernel}"]
         lines += ["from sklearn.preprocessing import StandardScaler"] if self.scale else []
-        y = ", y" if self.model == "classifier" else ""
         lines += ["", f"# X: the {len(data.columns)} columns of {data.name} that are variables, as an array"]
         lines += ["X = StandardScaler().fit_transform(X)"] if self.scale else []
+        y = ", y" if self.model == "classifier" else ""
         return "\n".join([*lines, f"model = {' '.join(repr(estimator).split())}.fit(X{y})"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -129,14 +119,18 @@ def models(data: Data) -> list[str]:
     return [name for name in MODEL_NAMES if name != "classifier" or data.target is not None]
 
 
+def has_width(kernel: str) -> bool:
+    """Return True if a kernel has a width."""
+    return "gamma" in signature(KERNELS[kernel]).parameters
+
+
 def reference(kernel: str, data: Data, scale: bool) -> float | None:
     """Return γ at the mark of the width slider: 1 over the median squared distance, or 1/d."""
-    cls = KERNELS[kernel]
-    if "gamma" not in signature(cls).parameters:
+    if not has_width(kernel):
         return None
     if (kernel, scale) not in data.marks:
         X = data.rows(scale)[1]
-        made = cls(gamma="median") if kernel in MEDIAN else cls(gamma=1 / X.shape[1])
+        made = KERNELS[kernel](gamma="median" if kernel in MEDIAN else 1 / X.shape[1])
         data.marks[kernel, scale] = float(made.bind(X).gamma)
     return data.marks[kernel, scale]
 
@@ -155,24 +149,8 @@ def as_whole(value: Any, name: str, most: int) -> int:
     return value
 
 
-def _check_word(name: str, value: Any, words: Any) -> None:
-    if not isinstance(value, str) or value not in words:
-        raise Refused(f"{name} must be one of {', '.join(words)}.")
-
-
-def _check_number(name: str, value: Any, ends: tuple[float, float], kind: type) -> None:
-    whole = kind is float or (isinstance(value, int) and not isinstance(value, bool))
-    if not whole or not ends[0] <= as_number(value, name) <= ends[1]:
-        raise Refused(
-            f"{name} must be {'a number' if kind is float else 'a whole number'} from {ends[0]} to {ends[1]}."
-        )
-
-
 def _listed(names: list[str]) -> str:
     """Return names as ``--exclude`` reads them: with commas between, in quotes where one has a comma or a quote."""
-    import csv
-    import io
-
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()

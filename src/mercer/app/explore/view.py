@@ -128,8 +128,15 @@ class View:
 
     @cached_property
     def p_values(self) -> Any:
-        """The p-value of each row where the model has one, else None."""
-        return np.asarray(self.model.p_values(self.X), float) if hasattr(self.model, "p_values") else None
+        """The p-value of each row: the model's, or by the gamma law that ``law`` names."""
+        if hasattr(self.model, "p_values"):
+            return np.asarray(self.model.p_values(self.X), float)
+        return _tail(self.novelty, self.novelty)
+
+    @property
+    def law(self) -> str:
+        """Where the p-values come from."""
+        return "the model's p-values" if hasattr(self.model, "p_values") else "a gamma law"
 
     @cached_property
     def order(self) -> Any:
@@ -139,24 +146,21 @@ class View:
     def limits(self) -> dict[str, Any]:
         """Return positions of the limit, how many rows each flags, and how many are expected by chance.
 
-        A limit flags the rows above it, so that the limit of k rows is the novelty of row k + 1. What is expected
-        follows from the p-values where the model has them, else from the gamma law (Pearson's type III) with the mean,
-        variance and skewness of all rows.
+        A limit flags the rows above it, so that the limit of k rows is the novelty of row k + 1. The gamma law is
+        Pearson's type III with the mean, variance and skewness of all rows.
         """
-        n, half, p = len(self.novelty), THRESHOLDS // 2, self.p_values
+        n, half = len(self.novelty), THRESHOLDS // 2
         counts = np.unique(np.r_[np.arange(min(n, half)), np.geomspace(1, n - 1, half)].astype(int))
         at = self.novelty[self.order[counts]]
         flagged = np.searchsorted(-self.novelty[self.order], -at, side="left")
-        expected = n * (_tail(self.novelty, at) if p is None else p[self.order[counts]])
-        alpha = getattr(self.model, "alpha", ALPHA)
         known = hasattr(self.model, "offset_")
-        start = np.sum(self.novelty > -self.model.offset_) if known else np.ceil(alpha * n)
+        start = np.sum(self.novelty > -self.model.offset_) if known else np.ceil(ALPHA * n)
         return {
             "limits": at.tolist(),
             "flagged": flagged.tolist(),
-            "expected": expected.tolist(),
+            "expected": (n * self.p_values[self.order[counts]]).tolist(),
             "start": int(np.argmin(np.abs(flagged - start))),
-            "law": "a gamma law" if p is None else "its p-values",
+            "law": self.law,
         }
 
     def contributions(self, row: int) -> tuple[Any, str]:

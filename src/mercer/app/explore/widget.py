@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from .packing import packed
-from .session import KINDS, Session
+from .session import KINDS, Session, in_words
 
 
 def widget(session: Session) -> Any:
@@ -40,5 +40,7 @@ def answer(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]
         warnings.simplefilter("ignore")  # warnings of a fit are in its answer
         try:
             return {"id": number}, [packed(*session.answer(kind, message.get("body")))]
-        except (ValueError, MemoryError, OSError) as error:
-            return {"id": number, "error": " ".join(str(error).split())}, []
+        except KeyboardInterrupt:
+            return {"id": number, "error": "The computation was interrupted. Move a control to start it again."}, []
+        except Exception as error:
+            return {"id": number, "error": in_words(error)}, []
