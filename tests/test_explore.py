@@ -168,6 +168,25 @@ def test_every_model_answers_everything_and_its_recipe_makes_it_again(model, tmp
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_recipe_with_texts_makes_the_model_again(scale, tmp_path, monkeypatch):
+    session = opened(categorical="auto")
+    header, _ = fitted(session, scale=scale)
+    view = session.views[header["model"]]
+    monkeypatch.chdir(tmp_path)
+    mercer.tables.write({name: session.data.table.written(name) for name in session.data.table.names}, "tanks.csv")
+    done = CliRunner().invoke(main, shlex.split(header["recipe"]["command"])[1:])
+    assert done.exit_code == 0, done.output
+    made = read("model.mercer")
+    assert np.all(made.recipe.rows(session.data.table) == view.X)
+    assert np.allclose(made.model.transform(view.X), view.Y, rtol=1e-9, atol=1e-9)
+    values = {"X": session.data.plain[1].copy()}
+    exec(header["recipe"]["python"], values)
+    assert np.allclose(values["model"].transform(view.X), view.Y, rtol=1e-9, atol=1e-9)
+    assert "one-hot" in header["recipe"]["python"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kernel", KERNEL_NAMES)
 def test_every_kernel_fits(kernel):
     session = opened()

@@ -251,7 +251,7 @@ def tap(browser, expression):
     x, y, wide, high = box_of(browser, expression)
     browser.touch([(x + wide / 2, y + high / 2)])
     time.sleep(0.1)
-    browser.touch([(x + wide / 2, y + high / 2)])  # a first tap after a fast drag ends its momentum, and presses nothing
+    browser.touch([(x + wide / 2, y + high / 2)])  # the first tap after a fast drag ends its momentum only
 
 
 def test_touch(browser, tanks):

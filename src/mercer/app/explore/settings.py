@@ -104,8 +104,16 @@ class Settings:
         kernel = KERNELS[self.kernel].__name__
         lines = [f"from mercer import {', '.join(sorted(names))}", f"from mercer.kernels import {kernel}"]
         lines += ["from sklearn.preprocessing import StandardScaler"] if self.scale else []
-        lines += ["", f"# X: the {len(data.columns)} columns of {data.name} that are variables, as an array"]
-        lines += ["X = StandardScaler().fit_transform(X)"] if self.scale else []
+        recipe = data.plain[0]
+        encoded = ", texts one-hot encoded" if recipe.categories else ""
+        lines += ["", f"# X: the {len(data.columns)} columns of {data.name} that are variables, as an array{encoded}"]
+        if self.scale and encoded:
+            widths = [(len(recipe.categories.get(name, " ")), name in recipe.categories) for name in recipe.columns]
+            texts = [text for wide, text in widths for _ in range(wide)]
+            lines += [f"numbers = {[j for j, text in enumerate(texts) if not text]}"]
+            lines += ["X[:, numbers] = StandardScaler().fit_transform(X[:, numbers])"]
+        elif self.scale:
+            lines += ["X = StandardScaler().fit_transform(X)"]
         y = ", y" if self.model == "classifier" else ""
         return "\n".join([*lines, f"model = {' '.join(repr(estimator).split())}.fit(X{y})"])
 
