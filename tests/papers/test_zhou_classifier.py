@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 
 from mercer import KernelPCAClassifier, datasets
 from mercer.app.reproduce import zhou_table1
-from mercer.kernels import RBF, Polynomial
+from mercer.kernels import RBF, Normalized, Polynomial
 from mercer.rkhs.classes import untied
 
 QUADRATIC = Polynomial(degree=2, gamma=1.0, coef0=1.0)
@@ -222,3 +222,28 @@ def test_test_rows_play_no_part_in_the_choice(small, tmp_path):
 def test_quick_runs_take_small_sets(small, tmp_path):
     rows = zhou_table1.run(tmp_path, quick=True)
     assert {row["data"] for row in rows} == set(zhou_table1.QUICK)
+
+
+def test_a_kernel_for_each_class_under_the_limiting_rule():
+    """(23) with φ_c: the class whose subspace is nearest, each distance in the feature space of its own kernel."""
+    rng = np.random.default_rng(0)
+    X, y = np.r_[rng.normal(size=(25, 2)), rng.normal(size=(25, 2)) + 1.5], np.repeat(["a", "b"], 25)
+    new = rng.normal(size=(20, 2)) + 0.7
+    kernels = [Polynomial(degree=2, gamma=1.0, coef0=1.0), RBF(0.5)]
+    model = KernelPCAClassifier(n_components=2, noise_ratio=0, kernels=kernels).fit(X, y)
+    r2 = []
+    for kernel, c in zip([Normalized(kernels[0]), kernels[1]], "ab", strict=True):
+        own = X[y == c]
+        H = np.eye(len(own)) - 1 / len(own)
+        K = kernel(own, own)
+        lam, V = np.linalg.eigh(H @ K @ H)
+        k = kernel(new, own)
+        Y = (k - K.mean(axis=0)) @ H @ V[:, -2:] / np.sqrt(lam[-2:])
+        r2.append(1 - 2 * k.mean(axis=1) + K.mean() - np.sum(Y**2, axis=1))
+    np.testing.assert_array_equal(model.predict(new), np.where(r2[0] <= r2[1], "a", "b"))
+    by_label = KernelPCAClassifier(n_components=2, noise_ratio=0, kernels=dict(zip("ab", kernels, strict=True))).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(by_label.predict(new), model.predict(new))
+    with pytest.raises(ValueError, match="noise_ratio=0"):
+        KernelPCAClassifier(kernels=kernels).fit(X, y)

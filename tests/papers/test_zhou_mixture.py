@@ -193,3 +193,20 @@ def test_labels_settle_within_a_few_iterations():
             )
     assert len(settled) >= 5
     assert np.median(settled) <= 4
+
+
+def test_em_for_the_loadings_ends_at_the_direct_solution():
+    """After (20): a step of (11) for each Qᵢ never lowers the likelihood, and ends at the same axes."""
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) * [0.3, 1] + 2]
+    init = 0.2 + 0.6 * np.eye(2)[np.repeat([0, 1], 30)]
+    kernel = Polynomial(degree=2, gamma=0.1, coef0=1.0)
+    settings = {"n_components": 2, "noise_variance": 0.01, "kernel": kernel, "init": init, "max_iter": 3000}
+    em = KernelPCAMixture(2, loadings="em", tol=1e-13, **settings).fit(X)
+    direct = KernelPCAMixture(2, tol=1e-13, **settings).fit(X)
+    assert np.diff(em.lower_bounds_).min() > -1e-10
+    assert em.n_iter_ > direct.n_iter_
+    np.testing.assert_allclose(em.lower_bound_, direct.lower_bound_, rtol=1e-9)
+    np.testing.assert_allclose(em.responsibilities_, direct.responsibilities_, atol=1e-5)
+    for one, other in zip(em.densities_, direct.densities_, strict=True):
+        np.testing.assert_allclose(one.subspace.variances, other.subspace.variances, rtol=1e-4)

@@ -27,7 +27,7 @@ from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.basis import Coordinates
 from ..rkhs.em import best_run, by_chance, by_kmeans, em
 from ..rkhs.landmarks import choose
-from ..rkhs.mixture import FeatureMixture, posterior
+from ..rkhs.mixture import FeatureMixture, component, loading_step, posterior
 from ..rkhs.positive import given
 from . import diagnostics, validation
 from .base import fitted_copy
@@ -37,6 +37,7 @@ from .kernel_parameter import KernelParameterMixin
 from .parameters import AT_LEAST_0, AT_LEAST_1, POSITIVE, KernelLike, check_count, constraints, generator
 
 WHOLE = 1_000  # samples up to which "auto" factors the whole Gram matrix
+UPDATES = {"direct": component, "em": loading_step}
 STARTS = {"auto": (by_chance, by_kmeans), "random": (by_chance,), "kmeans": (by_kmeans,)}
 
 
@@ -71,6 +72,9 @@ class KernelPCAMixture(
         Initial responsibilities of EM: random, by kernel k-means, both in turn (``"auto"``), or an array.
     n_init : int, default=10
         Number of initialisations; the result of highest likelihood is kept. An array as ``init`` is one initialisation.
+    loadings : {"direct", "em"}, default="direct"
+        How the axes of a cluster are found in an iteration: at once, from eigenpairs (Zhou eq. 20), or by a step of EM
+        for the matrices Qᵢ (eq. 11), which ends at the same axes after many more iterations.
     max_iter : int, default=200
         Maximum number of EM iterations for each initialisation.
     tol : float, default=1e-5
@@ -122,6 +126,7 @@ class KernelPCAMixture(
     preimage: Any = "auto"
     init: str | ArrayLike = "auto"
     n_init: int = 10
+    loadings: str = "direct"
     max_iter: int = 200
     tol: float = 1e-5
     random_state: Any = None
@@ -135,6 +140,7 @@ class KernelPCAMixture(
         solver=[StrOptions({"auto", "exact", "landmarks"}), Exact, HasMethods("basis")],
         init=[StrOptions(set(STARTS)), "array-like"],
         n_init=[AT_LEAST_1],
+        loadings=[StrOptions(set(UPDATES))],
     )
 
     @with_callbacks
@@ -152,7 +158,8 @@ class KernelPCAMixture(
         rng = generator(self.random_state)
         coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
         starts = self._starts(coordinates, rows, X.shape[0], rng)
-        best = best_run(starts, partial(em, coordinates, q=q, rho=rho, w=rows.w), self.tol, self.max_iter)
+        steps = partial(em, coordinates, q=q, rho=rho, w=rows.w, update=UPDATES[self.loadings])
+        best = best_run(starts, steps, self.tol, self.max_iter)
         mixture = best.last.mixture(coordinates)
         self.kernel_, self.weights_, self.densities_ = given(rows.kernel), mixture.weights, list(mixture.densities)
         self.lower_bound_, self.lower_bounds_ = best.bounds[-1], best.bounds

@@ -9,6 +9,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from .._core.sklearn import check_y
+from ..kernels import Cosine, Kernel, Normalized, Precomputed, as_kernel
+from .kernel_parameter import with_width
 
 
 def check_labels(estimator: Any, X: Any, y: Any) -> np.ndarray:
@@ -47,6 +49,28 @@ def class_components(n_components: Any, classes: np.ndarray) -> list:
             f"and {n_components!r} was given."
         )
     return given
+
+
+def class_kernels(model: Any, classes: np.ndarray) -> list[Kernel]:
+    """Return a kernel for each class with k(x, x) = 1, from a sequence or a dictionary; only for the limiting rule."""
+    if model.noise_ratio != 0 or model.shrinkage != 0 or model.density is not None:
+        raise ValueError(
+            "Densities in feature spaces of different kernels cannot be compared, only distances (Zhou eq. 23). Use "
+            "kernels= with noise_ratio=0, shrinkage=0 and density=None."
+        )
+    given = model.kernels
+    each = [given.get(c) for c in classes.tolist()] if isinstance(given, Mapping) else list(given)
+    if len(each) != len(classes) or any(kernel is None for kernel in each):
+        raise ValueError(f"kernels must be one kernel for each of the classes {classes.tolist()}, not {given!r}.")
+    return [_normalised(with_width(as_kernel(kernel), "median")) for kernel in each]
+
+
+def _normalised(kernel: Kernel) -> Kernel:
+    if isinstance(kernel, Precomputed):
+        raise ValueError(
+            "kernels= takes kernels of samples, and a precomputed one was given. Use kernel='precomputed'."
+        )
+    return kernel if kernel.stationary or isinstance(kernel, Normalized | Cosine) else Normalized(kernel)
 
 
 def _is_number_of_axes(q: Any) -> bool:

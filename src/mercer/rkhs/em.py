@@ -36,22 +36,31 @@ class MixtureStep:
 
 
 def em(
-    coordinates: Coordinates, R: np.ndarray, q: Sequence[int | None], rho: float, w: np.ndarray
+    coordinates: Coordinates,
+    R: np.ndarray,
+    q: Sequence[int | None],
+    rho: float,
+    w: np.ndarray,
+    update: Callable[..., Component] = component,
 ) -> Iterator[MixtureStep]:
     """Yield the iterations of EM from responsibilities R, without end (Zhou eq. 17–20).
+
+    ``update`` gives a component from its weights and the one before: :func:`component`, the best one at once, or
+    :func:`loading_step`, one step of eq. 11.
 
     ``q`` has the number of axes of each component, ``w`` the weight of each row, summing to 1. A component that loses
     all its rows is given the row of lowest likelihood; if it loses that too, it is dropped.
     """
     q = list(q)[: R.shape[1]]
     R, lives, filled = _refilled(R, np.zeros(len(R)), w, np.ones(R.shape[1]))
+    components: list = [None] * R.shape[1]
     while True:
         m = w @ R
         alive = m > EMPTY
         R, m, lives = R[:, alive], m[alive], lives[alive]
-        q = [each for each, lives_on in zip(q, alive, strict=True) if lives_on]
-        weights = m / m.sum()
-        components = [component(coordinates, w * r / (w @ r), each, rho) for r, each in zip(R.T, q, strict=True)]
+        q, before = ([each for each, lives_on in zip(all_, alive, strict=True) if lives_on] for all_ in (q, components))
+        weights, each = m / m.sum(), zip(R.T, q, before, strict=True)
+        components = [update(coordinates, w * r / (w @ r), axes, rho, last) for r, axes, last in each]
         R, log_p = posterior(np.log(weights) - component_energies(coordinates, components) / 2)
         yield MixtureStep(weights, components, R, log_p, float(w @ log_p), filled)
         R, lives, filled = _refilled(R, log_p, w, lives)

@@ -16,6 +16,7 @@ from ..linalg.solvers.lanczos import Lanczos
 from .basis import Coordinates
 from .expansion import Expansion
 from .gaussian import FeatureGaussian, energy
+from .loadings import LoadingStep
 from .subspace import Subspace, splitter
 
 NO_WEIGHT = 1e-20  # of all weights: rows of less weight do not change a digit
@@ -50,15 +51,39 @@ def posterior(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.exp(logs - log_p[:, None]), log_p
 
 
-def component(coordinates: Coordinates, w: np.ndarray, q: int | None, rho: float) -> "Component":
+def component(
+    coordinates: Coordinates, w: np.ndarray, q: int | None, rho: float, before: "Component | None" = None
+) -> "Component":
     """Return the mean and the axes with λ > ρ, at most q, of rows with weights w that sum to 1 (Zhou eq. 19, 20)."""
     rank = coordinates.rank
-    mean = sum_rows(lambda f, w: w @ f, coordinates.F, w, width=rank)
+    mean = _mean(coordinates, w)
     if q == 0 or rank == 0:
         return Component(w, mean, np.empty((rank, 0)), np.empty(0), rho)
     lam, W = _axes(coordinates.F, w, mean, q)
     kept = lam > rho
     return Component(w, mean, W[:, kept], lam[kept], rho)
+
+
+def loading_step(
+    coordinates: Coordinates, w: np.ndarray, q: int | None, rho: float, before: "Component | None" = None
+) -> "Component":
+    """Return the component after one step of EM for its loadings: L ← CL(ρI + M⁻¹LᵀCL)⁻¹, M = ρI + LᵀL (Zhou eq. 11).
+
+    L = W(Λ − ρ)^½ are the loadings ΦJQ in coordinates. The first ones are those of the initial responsibilities.
+    """
+    if before is None or len(before.lam) == 0:
+        return component(coordinates, w, q, rho)
+    mean = _mean(coordinates, w)
+    root = np.sqrt(w)[:, None] * (coordinates.F - mean)
+    L = before.W * np.sqrt(np.maximum(before.lam - rho, 0))
+    CL = root.T @ (root @ L)
+    step = LoadingStep.of(L.T @ L, L.T @ CL, rho)
+    U, s, _ = np.linalg.svd(CL @ step.turn, full_matrices=False)
+    return Component(w, mean, U, s**2 + rho, rho)
+
+
+def _mean(coordinates: Coordinates, w: np.ndarray) -> np.ndarray:
+    return sum_rows(lambda f, w: w @ f, coordinates.F, w, width=coordinates.rank)
 
 
 def _axes(F: np.ndarray, w: np.ndarray, mean: np.ndarray, q: int | None) -> tuple[np.ndarray, np.ndarray]:
