@@ -65,6 +65,7 @@ OTHERS = {  # values away from the default, for one estimator or for all
     "refit": [True],
     "scale": ["none"],
     "n_starts": [5],
+    "time_limit": [30.0],
     "calibration": [None, "temperature", "vector"],
     "loadings": ["em"],
     "kernels": [[RBF(0.5), Laplacian(0.5)]],
