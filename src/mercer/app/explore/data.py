@@ -229,7 +229,7 @@ def free(name: str, taken: Container[str]) -> str:
 
 def _check_size(n: int, d: int, name: str) -> None:
     if n < LEAST_ROWS:
-        raise TableError(f"{name}: it has {n} rows, and a map needs at least {LEAST_ROWS}.")
+        raise TableError(f"{name}: it has {n} row{'s' * (n != 1)}, and a map needs at least {LEAST_ROWS}.")
     if d > MOST_COLUMNS:
         raise TableError(f"{name}: it has {d} variables, and the explorer takes {MOST_COLUMNS}. Choose with --columns.")
     if n > MOST_ROWS or n * d > MOST_CELLS:

@@ -1157,7 +1157,7 @@ class App {
       this.ended();
       return;
     }
-    this.fail((FAILURES[kind] || "") + error.message);
+    this.fail((error.stopped ? "" : FAILURES[kind] || "") + error.message);
     if (this.model) this.status.textContent = "The model before is still shown.";
     if (kind === "fit" && this.model?.settings) this.showSettings(this.model.settings);
   }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
-from ...io import save
+from ...io import Unstorable, save
 from ...tables import Recipe, write
 from ...tables.text import read_text
 from .data import Data, all_columns, colours, free, of_table
@@ -28,7 +28,7 @@ MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
 WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
-KNOWN = (ValueError, MemoryError, OSError)  # errors that the user can act on
+KNOWN = (ValueError, MemoryError, OSError, Unstorable)  # errors that the user can act on
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
 
 
@@ -57,7 +57,7 @@ class Session:
         if not isinstance(body, dict):
             raise Refused("A request must be a JSON object.")
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            warnings.simplefilter("ignore", UserWarning)  # those of a fit are in its answer
             return KINDS[kind](self, body)
 
     def table(self, text: bytes) -> Answer:
@@ -187,7 +187,7 @@ class Session:
         view = self.view(body)
         Y = np.asarray(view.linear.transform(view.rows))[self._drawn(view)]
         shares = np.asarray(view.linear.explained_variance_ratio_).tolist()
-        return {"shares": shares}, [Y[:, 0], Y[:, 1] if Y.shape[1] > 1 else np.zeros(len(Y))]
+        return {"shares": shares}, [*_two(Y, (0, 1)).T]
 
     def scree(self, body: dict[str, Any]) -> Answer:
         """The shares of the first components."""
