@@ -144,6 +144,7 @@ class Plot {
     for (const canvas of [this.base, this.over]) Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     this.image = this.base.getContext("2d").createImageData(this.base.width, this.base.height);
     if (!before || !this.moved) this.showAll();
+    if (!before) this.app.retheme();
     this.draw();
   }
 
@@ -782,6 +783,7 @@ class App {
   }
 
   retheme() {
+    if (!this.root?.isConnected) return; // a notebook's cell is filled before it is shown
     const numbers = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
     const style = (name) => getComputedStyle(this.root.appendChild(make("i", { class: name })));
     this.theme = { paper: numbers(style("paper").backgroundColor), ink: numbers(style("paper").color), A: style("A").color, B: style("B").color };
