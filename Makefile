@@ -27,8 +27,8 @@ SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants lint bench bench-full bench-peers \
-	bench-history clean \
+.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
+	bench-history test-native-asan clean \
 	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
 
@@ -39,6 +39,8 @@ help:
 	@echo 'make test-arrays  the tests that need torch, Polars, pyarrow or onnxruntime (1 GB more)'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
 	@echo 'make test-newest  the test suite on pre-releases of the dependencies'
+	@echo 'make fuzz         random hostile input for MINUTES=5; the counts go into docs/security.md'
+	@echo 'make test-native-asan  the C extension under AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make mutants      wrong versions of the core, each of which the tests must find'
 	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
@@ -80,6 +82,22 @@ test-newest: .venv-newest/.ready-$(HERE)
 
 mutants: .venv/.test-$(HERE)
 	@PYTHONPATH=tests $(BIN)/python -m mutants.run
+
+MINUTES ?= 5
+fuzz: .venv/.test-$(HERE)
+	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --minutes $(MINUTES) --write $(TARGETS)
+
+# A copy of the package, so that the extension in use stays; leaks are Python's own.
+ASAN = build/asan
+ASAN_FLAGS = -shared -fPIC -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+ASAN_RUN = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(ASAN)/src:tests $(BIN)/python
+test-native-asan: .venv/.test-$(HERE)
+	@rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -r src $(ASAN)/ && rm -f $(ASAN)/src/mercer/_core/_native*.so
+	@gcc $(ASAN_FLAGS) -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" \
+		-DPy_LIMITED_API=0x030B0000 src/mercer/_core/_native.c -o $(ASAN)/src/mercer/_core/_native.abi3.so -lm
+	@$(ASAN_RUN) -m pytest -q -p no:cacheprovider tests/test_native.py
+	@$(ASAN_RUN) -m fuzz.run native --cases 20000 --minutes 5
 
 # Pages of names that are no longer listed would stay and be warned of.
 docs: .venv/.docs-$(HERE)

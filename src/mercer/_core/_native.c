@@ -96,6 +96,8 @@ enum {
     BAND = 512                /* rows that use one packing of the columns, in the symmetric product */
 };
 
+#define MOST ((Py_ssize_t)1 << (sizeof(Py_ssize_t) > 4 ? 33 : 28)) /* of a side of an array: no product overflows */
+
 static Py_ssize_t least(Py_ssize_t a, Py_ssize_t b) { return a < b ? a : b; }
 
 static Py_ssize_t quotient_up(Py_ssize_t n, Py_ssize_t unit) { return (n + unit - 1) / unit; }
@@ -183,6 +185,8 @@ static int open_array(Call *call, PyObject *object, const char *name, int ndim, 
     if (call->opened == 1) call->type = *format;
     if (call->type != *format)
         return fail(PyExc_TypeError, "%s must have the dtype of X, '%c', and it has '%c'", name, call->type, *format);
+    for (int i = 0; i < view->ndim; i++) /* sides beside one of 0 can be of any size: products of them overflow */
+        if (view->shape[i] > MOST) return fail(PyExc_ValueError, "%s has a side of %zd", name, view->shape[i]);
     if (ndim >= 0 && view->ndim != ndim)
         return fail(PyExc_ValueError, "%s must have %d dimensions, and it has %d", name, ndim, view->ndim);
     return 0;
@@ -307,7 +311,7 @@ static PyObject *py_symmetric(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "iddOOOnn:symmetric", &k->kind, &k->a, &k->b, o, o + 1, o + 2, &stripe, &stripes))
         return NULL;
-    if (stripe < 0 || stripe >= stripes)
+    if (stripe < 0 || stripe >= stripes || stripes > MOST)
         return PyErr_Format(PyExc_ValueError, "stripe must be in [0, stripes), and it is %zd of %zd", stripe, stripes);
     if (open_call(&call, "XV", o) == 0 && check_shape(V, "V", X->shape[0], V->shape[1]) == 0 &&
         check_shape(out, "out", X->shape[0], V->shape[1]) == 0)
@@ -325,15 +329,18 @@ static PyMethodDef methods[] = {
      "symmetric(kind, a, b, X, V, out, stripe, stripes): out over all stripes sums to K(X, X) @ V."},
     {NULL, NULL, 0, NULL}};
 
-static PyModuleDef_Slot slots[] = {
-#if defined(Py_GIL_DISABLED) /* a free-threaded build: calls share no state */
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL}};
+/* Calls share no state, so the module needs no GIL and serves interpreters with a GIL of their own. Headers of the
+   limited API of 3.11 do not name these slots (3: multiple interpreters, since 3.12; 4: GIL, since 3.13), and earlier
+   versions refuse them: the version that runs decides. */
+static PyModuleDef_Slot slots[] = {{4, (void *)1}, {3, (void *)2}, {0, NULL}};
 
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", NULL, 0, methods, slots, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__native(void)
+{
+    definition.m_slots = Py_Version >= 0x030D0000 ? slots : Py_Version >= 0x030C0000 ? slots + 1 : slots + 2;
+    return PyModuleDef_Init(&definition);
+}
 
 #else /* ---- the template, for one REAL -------------------------------------------------------------------------- */
 

@@ -40,6 +40,11 @@ def namespace(x: Any) -> Any:
     return array_namespace(x)
 
 
+def largest_cell(dtype: Any, d: int, xp: Any = np) -> float:
+    """Return the largest number of which d squares, and squares of differences, can be added without overflow."""
+    return (float(xp.finfo(dtype).max) / (8 * d)) ** 0.5  # (x − y)² ≤ 4x², and twice that for good measure
+
+
 def home(x: Any) -> tuple[Any, Any]:
     """Return the namespace and the device of an array; the device of NumPy's arrays is None."""
     if not is_foreign(x):

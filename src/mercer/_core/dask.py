@@ -50,6 +50,7 @@ def as_rows(X: Any, sizes: bool = True) -> Any:
     if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = X.rechunk({0: tuple(size for size in X.chunks[0] if size)}) if 0 in X.chunks[0] else X
     return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
 
 
@@ -366,11 +367,14 @@ def _of_finite(held: _Held, start: float, block: np.ndarray, *others: np.ndarray
 
 def _check_finite(block: np.ndarray, rows: np.ndarray, where: str) -> None:
     """Raise ValueError if a block, whose rows have these numbers, holds NaN or infinity."""
-    if np.isfinite(block).all():
+    most = arrays.largest_cell(block.dtype, block.shape[1]) if block.dtype.kind == "f" and block.ndim > 1 else np.inf
+    fine = np.isfinite(block) & (np.abs(block) <= most)
+    if fine.all():
         return
-    row, *column = np.argwhere(~np.isfinite(block))[0]
+    row, *column = np.argwhere(~fine)[0]
+    what = "NaN or infinity" if not np.isfinite(block).all() else f"Numbers above {most:.2g}, whose squares overflow,"
     raise ValueError(
-        f"NaN or infinity in {where}; the first is in row {rows[row]}, column {column[0] if column else 0}. "
+        f"{what} in {where}; the first is in row {rows[row]}, column {column[0] if column else 0}. "
         "Fill or drop such rows before fit."
     )
 

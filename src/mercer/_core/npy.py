@@ -8,6 +8,7 @@ from numpy.lib import format as npy
 
 PLAIN = "biufU"  # booleans, integers, floats, strings: no objects, which would be pickles
 MOST_HEADER = 10_000  # bytes of text in front of an array: NumPy's own limit
+LARGEST_CHARACTER, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 LARGEST_NUMBER = 8  # bytes: long doubles differ between machines
 
 
@@ -35,14 +36,26 @@ def parse(data: np.ndarray) -> np.ndarray:
     except Exception:  # NumPy raises many kinds, those of the tokenizer and RecursionError among them
         raise ValueError("it has no header of an array that can be read") from None
     check_dtype(dtype)
-    if any(side < 0 for side in shape):
+    if any(type(side) is not int or side < 0 for side in shape):  # a boolean is an int too
         raise ValueError(f"its header declares the shape {shape}")
     body, length = data[head.tell() :], math.prod(shape) * dtype.itemsize
     if len(body) != length:
         raise ValueError(f"its header declares {length} bytes of numbers, and it has {len(body)}")
     array = (body if body.ctypes.data % dtype.alignment == 0 else body.copy()).view(dtype)
     native = array.astype(dtype.newbyteorder("="), copy=False)
-    return native.reshape(shape, order="F" if fortran else "C")
+    if dtype.kind == "U":
+        _check_characters(native)
+    try:
+        return native.reshape(shape, order="F" if fortran else "C")
+    except (ValueError, OverflowError):  # sides beyond 2⁶³, beside one of 0
+        raise ValueError(f"its header declares the shape {shape}") from None
+
+
+def _check_characters(texts: np.ndarray) -> None:
+    """Raise ValueError for strings that are not Unicode text, which Python could not convert or print."""
+    codes = texts.view(np.uint32)
+    if ((codes > LARGEST_CHARACTER) | ((codes >= SURROGATES[0]) & (codes <= SURROGATES[1]))).any():
+        raise ValueError("it has strings that are not Unicode text")
 
 
 def check_dtype(dtype: np.dtype) -> None:

@@ -1,20 +1,18 @@
 """Downloads of real data sets from their public sources: checked against a digest, stored as ``.npz`` files."""
 
 import csv
-import gzip
 import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import numpy as np
 from scipy.io import loadmat
 
 from .._core.atomic import replacing
 from . import monitoring
+from .download import FetchError, download, gunzip, open_url
 
 STANFORD = "https://hastie.su.domains/ElemStatLearn/datasets/"
 RDATASETS = "https://vincentarelbundock.github.io/Rdatasets/csv/MASS/"
@@ -32,26 +30,29 @@ DIGESTS = {  # of the arrays, independent of the file format
     "mnist01": "508b5829dfd4049e12675a53d9447c670391d805f9d58dfc7f5b216ee784887c",
 }
 IDX_HEADERS = {"images": 16, "labels": 8}  # bytes before the pixels, and before the labels
-TIMEOUT = 60  # seconds
 
 Arrays = dict[str, np.ndarray]
 Read = Callable[[str], bytes]  # from a URL
 
 
-def fetch(name: str, folder: Path, opener: Callable[..., Any] = urlopen) -> Path:
+def fetch(name: str, folder: Path, opener: Callable[..., Any] = open_url) -> Path:
     """Download a data set, write ``name.npz`` into a folder, which is created if necessary, and return its path.
 
-    Raises FileNotFoundError if the data set has no source, its source does not answer, or the download is not the data
-    set. ``opener`` is ``urllib.request.urlopen`` or a replacement for it.
+    Raises :class:`FetchError`, a FileNotFoundError, whatever fails: no source, no answer, a download that is cut short,
+    too long, a web page or not the data set. Nothing is kept then. ``opener`` is a replacement for
+    ``urllib.request.urlopen``.
     """
     if name not in SOURCES:
-        raise FileNotFoundError(f"There is no public source for {name!r}. Available: {', '.join(SOURCES)}.")
+        raise FetchError(f"There is no public source for {name!r}. Available: {', '.join(SOURCES)}.")
+    way_out = f"Try again later, or put {name}.npz into the folder {folder} by hand."
     try:
-        arrays = SOURCES[name](lambda url: _read(url, opener))
-    except (URLError, TimeoutError, ConnectionError) as error:
-        raise FileNotFoundError(f"The source of {name!r} does not answer ({error}).") from None
-    if digest(arrays) != (DIGESTS | monitoring.DIGESTS).get(name, digest(arrays)):
-        raise FileNotFoundError(f"The download of {name!r} is not the expected data set: its sha256 differs.")
+        arrays = SOURCES[name](lambda url: download(url, opener))
+        if digest(arrays) != (DIGESTS | monitoring.DIGESTS).get(name, digest(arrays)):
+            raise ValueError("its sha256 differs")
+    except FetchError as error:
+        raise FetchError(f"{error} {way_out}") from None
+    except (ValueError, TypeError, IndexError, KeyError) as error:
+        raise FetchError(f"The download of {name!r} is not the expected data set: {error}. {way_out}") from None
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.npz"
     with replacing(path) as file:
@@ -69,14 +70,9 @@ def digest(arrays: Arrays) -> str:
     return whole.hexdigest()
 
 
-def _read(url: str, opener: Callable[..., Any]) -> bytes:
-    with opener(url, timeout=TIMEOUT) as answer:
-        return answer.read()
-
-
 def _usps(read: Read) -> Arrays:
     def rows(part: str) -> tuple[np.ndarray, np.ndarray]:
-        table = np.loadtxt(io.BytesIO(gzip.decompress(read(f"{STANFORD}zip.{part}.gz"))), ndmin=2)
+        table = np.loadtxt(io.BytesIO(gunzip(read(f"{STANFORD}zip.{part}.gz"))), ndmin=2)
         return table[:, 1:].astype(np.float32), table[:, 0].astype(np.uint8)
 
     return _parts(rows("train"), rows("test"))
@@ -93,7 +89,7 @@ def _pima(read: Read) -> Arrays:
 
 def _mnist(read: Read) -> Arrays:
     def values(part: str, kind: str, dimensions: int) -> np.ndarray:
-        data = gzip.decompress(read(f"{MNIST}{part}-{kind}-idx{dimensions}-ubyte.gz"))
+        data = gunzip(read(f"{MNIST}{part}-{kind}-idx{dimensions}-ubyte.gz"))
         return np.frombuffer(data, np.uint8, offset=IDX_HEADERS[kind])
 
     def rows(part: str) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +115,7 @@ def _ida(name: str) -> Callable[[Read], Arrays]:
     def arrays(read: Read) -> Arrays:
         data = read(IDA)
         if hashlib.sha256(data).hexdigest() != IDA_DIGEST:
-            raise FileNotFoundError(f"The download from {IDA} is not the benchmark: its sha256 differs.")
+            raise ValueError("its sha256 differs")
         x, t, train, test = loadmat(io.BytesIO(data), variable_names=[name])[name][0][0]
         return {
             "X": x.astype(float),

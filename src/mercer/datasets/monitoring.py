@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .download import unzip
+
 ADBENCH = (
     "https://raw.githubusercontent.com/Minqi824/ADBench/3dac8221081e190f157d78e93bfa8867f90d0965/"
     "adbench/datasets/Classical/"
@@ -70,8 +72,8 @@ def table(name: str) -> Callable[[Read], Arrays]:
     """Return the function that reads a table of ADBench: ``X`` and ``y``, 1 for abnormal rows."""
 
     def arrays(read: Read) -> Arrays:
-        with np.load(io.BytesIO(read(f"{ADBENCH}{FILES[name]}.npz")), allow_pickle=False) as file:
-            return as_numbers({"X": file["X"], "y": file["y"]})
+        found = unzip(read(f"{ADBENCH}{FILES[name]}.npz"))
+        return as_numbers({"X": found["X"], "y": found["y"]})
 
     return arrays
 

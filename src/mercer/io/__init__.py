@@ -20,9 +20,10 @@ from .. import __version__
 from .._core import npy
 from .._core.registry import file_name
 from .._core.warn import warn
+from ..tables.recipe import Recipe
 from .archive import Archive, ModelFileError, write
 from .classes import CLASSES, TRUSTED_TYPES
-from .decode import Malformed, decode
+from .decode import Malformed, Source, decode
 from .encode import Unstorable, encode
 
 FORMAT = 1  # version of the file format; all versions up to this one can be read
@@ -112,7 +113,7 @@ def load(path: str | PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is damaged, is not a model file, or was written by a newer version of mercer. No code from a file is
-        ever run, and nothing larger than the file is allocated.
+        ever run, at most eight times its size (and 32 MB) is allocated, and what the model holds is checked.
 
     Warns
     -----
@@ -170,12 +171,13 @@ def read(path: str | PathLike[str]) -> ModelFile:
         advice = _advice(versions) or ": pip install -U mercer"
         raise archive.error(f"it has format {format_}, and at most {FORMAT} is known{advice}")
     try:
-        model, recipe = (decode(manifest[part], archive.arrays) for part in ("model", "recipe"))
+        source = Source(archive.arrays, archive.left)
+        model, recipe = (decode(manifest[part], source) for part in ("model", "recipe"))
     except KeyError as missing:
         raise archive.error(f"its manifest has no {missing}") from None
     except (Malformed, RecursionError) as error:
         raise archive.error(f"its manifest cannot be decoded: {error}{_advice(versions)}") from None
-    if not _is_mercer_estimator(model) or not (recipe is None or hasattr(recipe, "rows")):
+    if not _is_mercer_estimator(model) or not (recipe is None or isinstance(recipe, Recipe)):
         raise archive.error("it contains no model")
     return ModelFile(model, recipe, {str(key): str(value) for key, value in versions.items()}, format_, archive.size)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._core import npy
 from .._core.atomic import replacing
+from .._core.text import visible
 
 MANIFEST = "manifest.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,6}\.npy")
@@ -29,19 +30,31 @@ HEADER = 30  # bytes of the fixed part of a member's header
 MOST_MANIFEST = 2**24  # bytes: enough for the names of 100 000 columns
 MOST_VALUES = 2**20  # in the manifest, counted by commas and brackets
 MOST_DIRECTORY = 2**22  # bytes of the directory of the zip: about 60 000 arrays
+LONGEST_MESSAGE, LONGEST_PATH = 500, 200  # characters
 CHUNK = 2**20
+FACTOR, FLOOR = 8, 2**25  # a file may become 8 times as large in memory as it is, plus 32 MB
+TOO_LARGE = f"{FACTOR} times its size and {FLOOR // 2**20} MB of memory"
+BYTES_OF_DICT, BYTES_OF_LIST, BYTES_OF_VALUE = 512, 128, 64  # in memory, of one in JSON, before and after decoding
 # what zipfile raises for invalid records
 ZIP_ERRORS = (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be read: damaged, malicious, too new, or not a model file."""
+    """A model file that cannot be read: damaged, malicious, too new, or not a model file.
+
+    The message is one line of at most 500 characters, and shows control characters escaped.
+    """
+
+    def __init__(self, message: str) -> None:
+        message = visible(message[:LONGEST_MESSAGE])
+        super().__init__(message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…")
 
 
 def write(path: str | PathLike[str], manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write the manifest and the arrays (name → ``.npy`` parts) to a file, completely or not at all."""
     text = json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-    if len(text) > MOST_MANIFEST or _values(text) > MOST_VALUES:
+    size = len(text) + sum(len(part) for parts in arrays.values() for part in parts)
+    if len(text) > MOST_MANIFEST or _values(text) > MOST_VALUES or _left(text, size) < 0:
         raise ModelFileError(f"{path}: the model has more names and settings than a model file can store.")
     with replacing(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -85,7 +98,8 @@ class Archive:
 
     def error(self, problem: str) -> ModelFileError:
         """Return the error for any problem of the file."""
-        return ModelFileError(f"{self.path}: {problem}.")
+        path = os.fspath(self.path)
+        return ModelFileError(f"{path if len(path) < LONGEST_PATH else '…' + path[-LONGEST_PATH:]}: {problem}.")
 
     def _check_seal(self, file: BinaryIO) -> None:
         """Raise an error that names the damaged member if the digest of the file is wrong."""
@@ -131,6 +145,9 @@ class Archive:
         text = archive.read(MANIFEST)
         if _values(text) > MOST_VALUES:
             raise self.error(f"the member {MANIFEST!r} has more than {MOST_VALUES} values")
+        self.left = _left(text, self.size)  # bytes that decoding may still allocate
+        if self.left < 0:
+            raise self.error(f"the member {MANIFEST!r} would take more than {TOO_LARGE}")
         try:
             manifest = json.loads(text)
             digests = manifest["arrays"]
@@ -158,6 +175,13 @@ class Archive:
 
 def _values(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def _left(text: bytes, size: int) -> int:
+    """Return the bytes that a file of this size may take in memory, less those of its arrays and of its manifest."""
+    dicts, lists, values = text.count(b"{"), text.count(b"["), text.count(b",") + text.count(b":")
+    parsed = BYTES_OF_DICT * dicts + BYTES_OF_LIST * lists + BYTES_OF_VALUE * values
+    return FACTOR * size + FLOOR - 2 * size - 4 * len(text) - parsed  # a character takes up to four bytes
 
 
 def _digest(file: BinaryIO, end: int) -> bytes:

@@ -4,7 +4,6 @@ None, booleans, numbers, strings and lists represent themselves. Anything else i
 ``{"array": name}``, ``{"tuple": […]}``, ``{"made": class, …}`` and so on.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -17,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from .._core.registry import file_name
 from .._core.sklearn import CALLBACK_ATTRIBUTES
-from .classes import ONLY
+from . import schema
 
 DEEPEST = 40  # levels of nesting: more than any model has, fewer than Python's stack allows
 TRANSIENT = (*CALLBACK_ATTRIBUTES, "_metadata_request", "_sklearn_version")  # of scikit-learn, not of the model
@@ -82,14 +81,21 @@ def _made(value: Any, inner: Callable, where: str) -> dict[str, Any]:
     name = file_name(type(value))
     if name is None:
         raise Unstorable(f"{where} is {_describe(value)} {ALTERNATIVE}")
-    settled = _parameters(value)
-    params = {key: part for key, part in settled.items() if key in ONLY.get(name, settled)}
-    state = {key: part for key, part in _state(value).items() if key not in settled and is_data(type(value), key)}
-    return {
+    cls: Any = type(value)
+    settled, params, state = _parameters(value), schema.parameters(cls), schema.state(cls)
+    own = {key: part for key, part in _state(value).items() if key not in settled and schema.is_data(cls, key)}
+    for key in own.keys() - state.keys():
+        raise Unstorable(f"{where}.{key} is not declared. Annotate it in the class {cls.__name__} to store it.")
+    encoded = {
         "made": name,
-        "params": {key: inner(part, f".{key}") for key, part in params.items()},
-        "state": {key: inner(part, f".{key}") for key, part in state.items()},
+        "params": {key: inner(part, f".{key}") for key, part in settled.items() if key in params},
+        "state": {key: inner(part, f".{key}") for key, part in own.items()},
     }
+    try:
+        schema.check(value)
+    except schema.Invalid as error:
+        raise Unstorable(f"{where} cannot be stored: {error}.") from None
+    return encoded
 
 
 def _parameters(value: Any) -> dict[str, Any]:
@@ -104,12 +110,6 @@ def _state(value: Any) -> dict[str, Any]:
     """Return the state of an object without transient attributes."""
     state = value.__getstate__() or {}
     return {key: part for key, part in state.items() if not key.startswith(TRANSIENT)}
-
-
-def is_data(cls: type, key: str) -> bool:
-    """Return True if an attribute does not hide a method, property or cached value of the class."""
-    found = inspect.getattr_static(cls, key, None)
-    return key.isidentifier() and not key.startswith("__") and not hasattr(found, "__get__")
 
 
 def _describe(value: Any) -> str:

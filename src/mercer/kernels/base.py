@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from numbers import Real
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -44,7 +44,7 @@ class Kernel(Keywords, ABC, BaseEstimator):
     stationary = False  # True if k(x, y) depends on x − y alone
     differentiable = True  # True if it has a gradient
     definite = True  # True if every Gram matrix is positive semi-definite
-    distance: Any = None  # the statistic of two sets of rows that γ multiplies; None for inner products
+    distance: ClassVar[Any] = None  # the statistic of two sets of rows that γ multiplies; None for inner products
     portable = True  # True if rows may be arrays of other libraries than NumPy, on their device
     __array_ufunc__ = None  # so that NumPy's numbers leave `number * kernel` to __rmul__
 
@@ -141,7 +141,7 @@ class Kernel(Keywords, ABC, BaseEstimator):
 class Profile(Kernel):
     """k = profile(t) of one statistic t of the pair. A profile may overwrite its argument."""
 
-    native_kind: int | None = None  # number of the profile in the C extension
+    native_kind: ClassVar[int | None] = None  # number of the profile in the C extension
 
     @abstractmethod
     def profile(self, t: Array) -> Array:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from .._core.arrays import Array
+from .._core.fields import Numbers
 from .._core.registry import register, stored
 from .base import Kernel
 
@@ -30,7 +31,8 @@ class Precomputed(Kernel):
     (10,)
     """
 
-    K: Any = None
+    diagonal: Any
+    K: Annotated[Any, Numbers("n", "n")] = None
     definite = False
     differentiable = False
     portable = False
@@ -81,7 +83,7 @@ class PrecomputedBlock(Precomputed):
     New rows are k(x, training rows) as before; only their columns ``numbers`` are used.
     """
 
-    numbers: np.ndarray
+    numbers: Annotated[np.ndarray, Numbers("n", kinds="iu")]
 
     @classmethod
     def of(cls, kernel: Precomputed, Z: Array) -> "PrecomputedBlock":

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,6 +15,7 @@ from sklearn.utils.extmath import row_norms
 
 from .._core.arrays import Array, cast, columns, double, hstack, in_place, namespace
 from .._core.dask import computed, is_lazy
+from .._core.fields import Numbers
 from .._core.registry import register
 from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inverses, ones, sqnorms
 
@@ -33,7 +34,7 @@ class Linear(Projective):
     array([0.925, 0.053])
     """
 
-    origin: Any = field(default=None, init=False)
+    origin: Annotated[Any, Numbers("d")] = field(default=None, init=False)
 
     def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         bound = copy(self)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.arrays import Array, is_foreign, namespace
 from .._core.batches import Source, as_source, is_source
 from .._core.dask import computed, is_lazy, lazy_variance, mean, reading, rowwise
+from .._core.fields import Maybe, NotNegative
 from .._core.registry import KERNELS, SOLVERS
 from .._core.sklearn import CallbackSupportMixin, with_callbacks
 from ..kernels import Kernel, Precomputed, as_kernel
@@ -44,7 +45,12 @@ class KernelTransformer(
     center: Any
     random_state: Any
     solver: Any
-    n_rows_: float
+    n_rows_: NotNegative
+    compression_: Maybe[Any]
+
+    def check_parts(self) -> None:
+        """Raise an error if the model, as a file holds it, is not one of as many features as it states."""
+        validation.check_features(self, self._subspaces())
 
     @abstractmethod
     def _find(self, kernel: Kernel, X: Any, gram: Dense | None, weights: Any, rng: np.random.Generator) -> Subspace:
@@ -182,7 +188,7 @@ class KernelTransformer(
         """Return the values; raise an error if the kernel overflows on the samples that they are from."""
         xp = namespace(values)
         if not xp.all(xp.isfinite(values)):
-            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
+            validation.check_diagonal(X, self.kernel_)
         return values
 
     @property

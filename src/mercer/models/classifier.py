@@ -1,9 +1,9 @@
 """Classification by comparing the densities of the classes in feature space."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.dask import rowwise
+from .._core.fields import Count, Labels, Maybe, Names, NotNegative, Numbers
 from .._core.registry import register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, StrOptions, with_callbacks
 from ..kernels import Kernel, Precomputed, as_kernel
@@ -119,6 +120,16 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
     solver: Any = "auto"
     random_state: Any = None
 
+    n_features_in_: Count = field(init=False)
+    feature_names_in_: Maybe[Names] = field(init=False)
+    kernel_: Kernel = field(init=False)
+    classes_: Annotated[np.ndarray, Labels("c")] = field(init=False)
+    class_prior_: Annotated[Any, Numbers("c", least=0)] = field(init=False)
+    _shares: Annotated[Any, Numbers("c", least=0)] = field(init=False)
+    densities_: list[Any] = field(init=False)
+    noise_variance_: NotNegative = field(init=False)
+    compression_: Maybe[Any] = field(init=False)
+
     _doc_link_module = "mercer"
     _parameter_constraints = constraints(
         *("kernel", "solver", "random_state"),
@@ -132,6 +143,12 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
     )
     temperature_ = 1.0  # of models of earlier versions
     biases_ = np.asarray(0.0)
+
+    def check_parts(self) -> None:
+        """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
+        if len(self.densities_) != len(self.classes_):
+            raise ValueError(f"it has {len(self.classes_)} classes and {len(self.densities_)} densities")
+        validation.check_features(self, self._subspaces())
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

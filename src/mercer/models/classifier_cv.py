@@ -1,8 +1,8 @@
 """The classifier with its parameters chosen by cross-validation, with one decomposition for many parameter values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.fields import Count, Labels, Maybe, Names, Numbers
 from .._core.registry import stored
 from .._core.sklearn import CallbackSupportMixin, with_callbacks
 from .._core.tiles import in_threads
@@ -110,6 +111,16 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     refit: bool = True
     random_state: Any = None
 
+    n_features_in_: Count = field(init=False)
+    feature_names_in_: Maybe[Names] = field(init=False)
+    classes_: Annotated[np.ndarray, Labels("c")] = field(init=False)
+    grid_: dict[str, list] = field(init=False)
+    best_params_: dict[str, Any] = field(init=False)
+    best_score_: float = field(init=False)
+    best_estimator_: Maybe[KernelPCAClassifier] = field(init=False)
+    errors_: Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)] = field(init=False)
+    _spread: Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)] = field(init=False)
+
     _doc_link_module = "mercer"
     _parameter_constraints = constraints(
         "random_state",
@@ -199,8 +210,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
 
     def _errors_of(self, kernel: Kernel, X: Any, y: np.ndarray, folds: list) -> np.ndarray:
         """Return the errors with one kernel: (folds, shrinkages, priors, noise ratios, n_components)."""
+        validation.check_diagonal(X, kernel)
         K = X.astype(float) if isinstance(kernel, Precomputed) else Gram(kernel, X).dense()
-        validation.check_diagonal(K.diagonal(), kernel)
         candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
         q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.fields import Numbers
 from .._core.registry import stored
 from ..preimage import reduce
 from ..rkhs import Basis, Subspace
@@ -46,8 +47,8 @@ class Compression:
 
     n_anchors_before: int
     n_anchors: int
-    errors: np.ndarray
-    mean_errors: np.ndarray
+    errors: Annotated[np.ndarray, Numbers("a")]
+    mean_errors: Annotated[np.ndarray, Numbers("s")]
     bytes_before: int
     bytes: int
 

@@ -1,9 +1,9 @@
 """A drop-in replacement for scikit-learn's ``KernelPCA``: switching is one import."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.dense import SMALL
+from .._core.fields import Count, Maybe, Names, Numbers
 from .._core.registry import stored
 from .._core.sklearn import Interval, StrOptions
 from ..kernels import RBF, Cosine, FromFunction, Kernel, Linear, Polynomial, Precomputed, Sigmoid
@@ -67,6 +68,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     copy_X: bool = True
     n_jobs: int | None = None
 
+    n_features_in_: Count = field(init=False)
+    feature_names_in_: Maybe[Names] = field(init=False)
+    gamma_: float = field(init=False)
+    _subspace: Subspace = field(init=False)
+    eigenvalues_: Annotated[np.ndarray, Numbers("q")] = field(init=False)
+    eigenvectors_: Annotated[np.ndarray, Numbers("n", "q")] = field(init=False)
+    X_fit_: Annotated[Any, Numbers("n", "n_features_in_", sparse=True)] = field(init=False)
+    X_transformed_fit_: Maybe[Annotated[np.ndarray, Numbers("n", "q")]] = field(init=False)
+    dual_coef_: Maybe[Annotated[np.ndarray, Numbers("n", "n_features_in_")]] = field(init=False)
     _parameter_constraints = constraints(
         *("tol", "random_state"),
         n_components=[AT_LEAST_1, None],
@@ -101,6 +111,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         validation.check_unmasked(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=validation.DTYPES, reset=False)
+        validation.check_cells(X, getattr(self, "feature_names_in_", None))
         return _padded(self._subspace.project(X), self.eigenvalues_.shape[0])
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -120,6 +131,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         validation.check_unmasked(X)
         sparse = False if self.fit_inverse_transform else "csr"
         X = validate_data(self, X, accept_sparse=sparse, dtype=validation.DTYPES, copy=True)
+        validation.check_cells(X, getattr(self, "feature_names_in_", None))
         self.gamma_ = 1 / X.shape[1] if self.gamma is None else self.gamma
         self._subspace = self._principal_subspace(X)
         self._set_eigenpairs(X.shape[0])

@@ -1,14 +1,15 @@
 """Imputation of missing values by kernel PCA."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from time import monotonic
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._core.fields import Count, Maybe, Names, Numbers
 from .._core.registry import KERNELS, stored
 from .._core.sklearn import Named, StrOptions
 from .._core.tiles import followed, row_tiles
@@ -106,6 +107,15 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     time_limit: float | None = None
     random_state: Any = None
 
+    n_features_in_: Count = field(init=False)
+    feature_names_in_: Maybe[Names] = field(init=False)
+    mean_: Annotated[np.ndarray, Numbers("n_features_in_")] = field(init=False)
+    scale_: Annotated[np.ndarray, Numbers("n_features_in_")] = field(init=False)
+    errors_: dict[str, float] = field(init=False)
+    model_: KernelPCA = field(init=False)
+    n_iter_: Count = field(init=False)
+    _filler: "_Filler" = field(init=False)
+
     _doc_link_module = "mercer"
     _parameter_constraints = constraints(
         *("n_components", "max_iter", "tol", "random_state"),
@@ -169,7 +179,9 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _rows(self, X: Any, fit: bool = False) -> np.ndarray:
         validation.check_unmasked(X)
-        return validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_all_finite="allow-nan")
+        X = validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_all_finite="allow-nan")
+        validation.check_cells(X, getattr(self, "feature_names_in_", None))
+        return X
 
     def _complete(
         self, Z: np.ndarray, start: Conditional, rng: np.random.Generator, clock: "_Clock"
@@ -246,7 +258,7 @@ class _Filler:
     """
 
     model: KernelPCA
-    donors: np.ndarray
+    donors: Annotated[np.ndarray, Numbers("n", "d")]
     n_starts: int
     rho: float
     start: Conditional | None = None

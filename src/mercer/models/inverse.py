@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._core.arrays import Array
 from .._core.dask import rowwise
+from .._core.fields import Cache, Count, Maybe, Names
 from ..kernels import Kernel, Precomputed
 from ..preimage import LatentGrid, PreimageResult, bind_preimage, grid, in_batches, line, walk
 from ..rkhs import Expansion, Subspace
@@ -23,8 +24,9 @@ class InverseMixin:
     preimage: Any
     subspace_: Subspace
     kernel_: Kernel
-    n_features_in_: int
-    _nearest: Any
+    n_features_in_: Count
+    feature_names_in_: Maybe[Names]
+    _nearest: Cache
     _rows: Any
 
     def _project(self, X: Array) -> Array:

@@ -78,7 +78,7 @@ def bound_to(
     else:
         points, gram = X if counted.shape[0] == X.shape[0] else rows(X, counted), None
         kernel = kernel.bind(points, weights, center=center)
-    validation.check_diagonal(kernel.diag(points), kernel)
+    validation.check_diagonal(points, kernel, names)
     diagnostics.warn_of_rows(points, kernel, names)
     if indefinite is not None:
         kernel = positive_part(kernel, points, gram, weights, center)

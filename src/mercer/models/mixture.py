@@ -1,10 +1,10 @@
 """Mixtures of kernel PCA densities: clusters with a shape in feature space."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import cycle, islice
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._core.blas import single_blas
 from .._core.dask import mean, rowwise
+from .._core.fields import Count, Maybe, Names, Numbers
 from .._core.registry import register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, StrOptions, with_callbacks
 from .._core.warn import ComponentsWarning, warn
-from ..kernels import Precomputed, as_kernel
+from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.eigenpairs import Report
 from ..linalg.solvers.exact import Exact
 from ..preimage import bind_preimage
@@ -131,6 +132,19 @@ class KernelPCAMixture(
     tol: float = 1e-5
     random_state: Any = None
 
+    n_features_in_: Count = field(init=False)
+    feature_names_in_: Maybe[Names] = field(init=False)
+    kernel_: Kernel = field(init=False)
+    weights_: Annotated[np.ndarray, Numbers("densities_", least=0)] = field(init=False)
+    densities_: list[FeatureGaussian] = field(init=False)
+    lower_bound_: float = field(init=False)
+    lower_bounds_: list[float] = field(init=False)
+    converged_: bool = field(init=False)
+    n_iter_: Count = field(init=False)
+    responsibilities_: Annotated[np.ndarray, Numbers("n", "densities_")] = field(init=False)
+    labels_: Annotated[np.ndarray, Numbers("n", kinds="iu")] = field(init=False)
+    compression_: Maybe[Any] = field(init=False)
+
     _doc_link_module = "mercer"
     _parameter_constraints = constraints(
         *("kernel", "preimage", "max_iter", "tol", "random_state"),
@@ -142,6 +156,10 @@ class KernelPCAMixture(
         n_init=[AT_LEAST_1],
         loadings=[StrOptions(set(UPDATES))],
     )
+
+    def check_parts(self) -> None:
+        """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
+        validation.check_features(self, self._subspaces())
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -249,7 +267,7 @@ class KernelPCAMixture(
         X = validation.check_rows(self, X, self.kernel_)
         logs = self._mixture.logs(X)
         if not np.all(np.isfinite(logs)):
-            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
+            validation.check_diagonal(X, self.kernel_)
         return logs, X
 
     @rowwise

@@ -1,8 +1,8 @@
 """Probabilistic kernel principal component analysis: likelihood, uncertainty, sampling."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array, asarray_like, cast, namespace
 from .._core.dask import mean, rowwise
+from .._core.fields import Count, Maybe, NotNegative, Numbers
 from .._core.registry import SOLVERS, register
 from .._core.sklearn import Named, StrOptions
 from .._core.tiles import row_tiles
@@ -122,6 +123,10 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     max_iter: int = 1000
     tol: float = 1e-6
     random_state: Any = None
+
+    noise_variance_: NotNegative = field(init=False)
+    n_iter_: Count = field(init=False)
+    log_likelihoods_: Maybe[Annotated[np.ndarray, Numbers("t")]] = field(init=False)
 
     _portable = True
     _parameter_constraints = constraints(

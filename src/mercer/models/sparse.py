@@ -1,8 +1,8 @@
 """Sparse kernel principal component analysis."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.arrays import Array
 from .._core.batches import is_source
 from .._core.dask import is_lazy, take
+from .._core.fields import Count, NotNegative, Numbers
 from .._core.registry import register
 from .._core.sklearn import StrOptions, num_samples
 from .._core.warn import ComponentsWarning, IndefiniteKernelWarning, warn
@@ -130,6 +131,16 @@ class SparseKernelPCA(KernelTransformer):
     max_iter: int = 1000
     tol: float = 1e-6
     random_state: Any = None
+
+    n_candidates_: Count = field(init=False)
+    support_: Annotated[np.ndarray, Numbers("m", kinds="iu")] = field(init=False)
+    weights_: Annotated[np.ndarray, Numbers("m")] = field(init=False)
+    noise_variance_: NotNegative = field(init=False)
+    kkt_: float = field(init=False)
+    n_iter_: Count = field(init=False)
+    log_likelihood_: float = field(init=False)
+    log_likelihoods_: Annotated[np.ndarray, Numbers("t")] = field(init=False)
+    _along: Annotated[np.ndarray, Numbers("q")] = field(init=False)
 
     indefinite = None  # the positive part of a kernel is expanded on all rows, and is not sparse
     _parameter_constraints = constraints(

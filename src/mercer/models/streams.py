@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_non_negative
 from .._core.arrays import Array, is_foreign, rows, vstack
 from .._core.batches import Sample, Source, as_source, each, is_source
 from .._core.dask import as_rows, has_sizes, is_lazy, survey
+from .._core.fields import NotNegative
 from ..kernels import Kernel, Precomputed
 from ..rkhs import Subspace
 from ..rkhs.align import aligned
@@ -33,8 +34,8 @@ class StreamMixin:
     random_state: Any
     solver: Any
     subspace_: Subspace
-    n_rows_: float
-    kernel_: Any
+    n_rows_: NotNegative
+    kernel_: Kernel
 
     @abstractmethod
     def _of_moments(self, moments: Moments, solver: Any) -> Subspace:

@@ -1,7 +1,7 @@
 """Checks of data and parameters that the models share, with the texts of their errors and warnings."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,11 +17,13 @@ from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_we
 from .._core.tiles import row_tiles
 from .._core.warn import IndefiniteKernelWarning, once, warn
 from ..kernels import Kernel, Precomputed
+from ..rkhs import Subspace
 from ..rkhs.landmarks import chooses_basis
 
 ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
 ALL_COMPONENTS = 5_000  # samples up to which all components are computed without an explicit solver
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: negative eigenvalues below it are rounding
+LARGEST_SQUARED = 1e153  # about the root of the largest float64
 DTYPES = [np.float64, np.float32]
 OF_EARLIER_FITS = ("_nearest", "_density", "_first_rows", "compression_")  # attributes that a new fit removes
 
@@ -65,9 +67,35 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, cop
     copy = copy and not (isinstance(kernel, Precomputed) and isinstance(X, np.memmap))  # a mapped matrix is only read
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
     X = validate_data(estimator, X, reset=fit, copy=copy, **options)
+    check_cells(X, getattr(estimator, "feature_names_in_", None))
     if kernel.nonnegative:
         check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
     return X
+
+
+def check_cells(X: Any, names: Any = None) -> None:
+    """Raise an error that names the cell if squares of the data overflow: no kernel could be evaluated."""
+    cells = X.data if hasattr(X, "toarray") else X
+    if 0 in cells.shape:
+        return
+    xp = arrays.namespace(cells)
+    most = arrays.largest_cell(cells.dtype, X.shape[1], xp)
+    with np.errstate(invalid="ignore"):
+        large = xp.abs(cells) > most  # False for a missing value
+    if not xp.any(large):
+        return
+    found = X.tocoo() if hasattr(X, "toarray") else None
+    i = int(xp.argmax(xp.reshape(arrays.cast(large, xp.int8), (-1,))))
+    row, column = (int(found.row[i]), int(found.col[i])) if found is not None else divmod(i, X.shape[1])
+    raise ValueError(
+        f"{place(row, column, names)} is {float(X[row, column]):g}, and squares of such numbers overflow in "
+        f"{str(cells.dtype).rpartition('.')[2]}: at most {most:.2g} is possible here. Divide the column by a constant."
+    )
+
+
+def place(row: int, column: int, names: Any = None) -> str:
+    """Return the position of a cell for an error message."""
+    return f"The cell of row {row}, column {column if names is None else repr(names[column])},"
 
 
 def dispatched(X: Any) -> bool:
@@ -181,6 +209,15 @@ def _public_caller() -> str:
     return name
 
 
+def check_features(estimator: Any, subspaces: Iterable[Subspace]) -> None:
+    """Raise an error if the points of a subspace have another number of columns than the estimator states."""
+    d = estimator.n_features_in_
+    for subspace in subspaces:
+        Z, precomputed = subspace.Z, isinstance(subspace.kernel, Precomputed)
+        if Z.max(initial=-1) >= d if precomputed else Z.shape[1] != d:
+            raise ValueError(f"it has points of shape {Z.shape} and states {d} features")
+
+
 def check_unmasked(X: Any) -> None:
     """Raise an error for a masked array, whose mask would be ignored, and for rows that are not in memory."""
     check_in_memory(X)
@@ -234,16 +271,26 @@ def check_gram(K: np.ndarray) -> None:
         raise ValueError("The precomputed matrix is not symmetric, as k(x_i, x_j) = k(x_j, x_i) must be.")
 
 
-def check_diagonal(diagonal: Array, kernel: Kernel) -> None:
-    """Raise an error if the kernel overflows on the data; the diagonal shows it, |k(x, y)|² ≤ k(x, x) k(y, y)."""
+def check_diagonal(X: Array, kernel: Kernel, names: Any = None) -> None:
+    """Raise an error if the kernel overflows on the data; the diagonal shows it, |k(x, y)|² ≤ k(x, x) k(y, y).
+
+    Squares of its values must not overflow either: eigensolvers add them.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        diagonal = arrays.double(kernel.diag(X))
     xp = arrays.namespace(diagonal)
-    finite = xp.isfinite(diagonal)
-    if not xp.all(finite):
-        first = int(xp.argmin(arrays.cast(finite, xp.int8)))
-        raise ValueError(
-            f"{kernel!r} overflows on these data: k(x, x) is not finite for row {first}. "
-            "Scale the columns, for example with StandardScaler, or lower gamma or degree."
-        )
+    fine = abs(diagonal) < LARGEST_SQUARED / diagonal.shape[0]
+    if xp.all(fine):
+        return
+    row = int(xp.argmin(arrays.cast(fine, xp.int8)))
+    where = f"row {row}"
+    if not isinstance(kernel, Precomputed):
+        cells = X[row].toarray().ravel() if hasattr(X, "toarray") else X[row, :]
+        where = place(row, int(xp.argmax(abs(cells))), names).removesuffix(",").replace("The cell of ", "")
+    raise ValueError(
+        f"{kernel!r} overflows on these data: k(x, x) is {float(diagonal[row]):.3g} for {where}. "
+        "Scale the columns, for example with StandardScaler, or lower gamma or degree."
+    )
 
 
 def check_all_components(n: int, solver: Any, n_components: Any) -> None:

@@ -5,13 +5,14 @@ a basis ΦR, with R = L⁻ᵀ and K_ZZ = LLᵀ.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from .._core.arrays import Array, full, largest, namespace, row_numbers, rows, zeros
 from .._core.dask import computed
 from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
+from .._core.fields import Numbers
 from .._core.memory import check_memory
 from .._core.registry import stored
 from .._core.tiles import fold_rows, map_rows
@@ -39,11 +40,11 @@ class Basis:
     """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut at its numerical rank, R = L⁻ᵀ on the rows kept."""
 
     kernel: Kernel
-    Z: Array
-    R: Array
+    Z: Annotated[Array, Numbers("m", "d", sparse=True)]
+    R: Annotated[Array, Numbers("m", "r")]
     condition: float
-    given: Array  # all points, also those that were dropped: they determine the signs
-    kept: Any = None  # the numbers of the points Z among them
+    given: Annotated[Array, Numbers("n", "d", sparse=True)]  # also those dropped: they determine the signs
+    kept: Annotated[Any, Numbers("m", kinds="iu", least=0)] = None  # the numbers of the points Z among them
 
     @classmethod
     def of(cls, kernel: Kernel, Z: Array) -> "Basis":

@@ -1,11 +1,12 @@
 """Vectors of the feature space, as combinations of images of points."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from .._core.arrays import Array, columns, namespace, rows
+from .._core.fields import Numbers
 from .._core.registry import stored
 from .._core.tiles import map_rows
 from ..kernels import Kernel
@@ -27,9 +28,18 @@ class Expansion:
     """
 
     kernel: Kernel
-    Z: Array
-    B: Array
-    squares: Array = None
+    Z: Annotated[Array, Numbers("m", "d", kinds="iuf", sparse=True)]
+    B: Annotated[Array, Numbers("m", "p", kinds="f")]
+    squares: Annotated[Array, Numbers("p")] = None
+
+    def check_parts(self) -> None:
+        """Raise an error if the kernel cannot be evaluated on the points."""
+        if self.Z.shape[0] == 0:
+            return
+        numbers = self.Z[:, 0].argsort()[[0, -1]] if self.Z.dtype.kind in "iu" else [0]  # of a precomputed kernel
+        points = self.Z[numbers]
+        if not np.all(np.isfinite(self.kernel(points, points))):
+            raise ValueError(f"{self.kernel!r} is not finite on its points")
 
     def __len__(self) -> int:
         return self.B.shape[1]

@@ -23,6 +23,7 @@ from .._core.arrays import (
     scatter_rows,
 )
 from .._core.dask import is_lazy
+from .._core.fields import NotNegative
 from .._core.registry import stored
 from ..kernels import Kernel
 from .basis import Basis
@@ -50,7 +51,7 @@ class FeatureGaussian:
     """
 
     subspace: Subspace
-    rho: float
+    rho: NotNegative
 
     @classmethod
     def of(cls, subspace: Subspace, rho: float) -> "FeatureGaussian":

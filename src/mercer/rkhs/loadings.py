@@ -44,7 +44,7 @@ class EM:
     max_iter: int = 1000
     tol: float = 1e-6
     init: Any = None  # the first Q, (n, q); None for a random one
-    log_likelihoods: list = field(default_factory=list, repr=False)  # of a mean row, one for each step: written to
+    log_likelihoods: list[float] = field(default_factory=list, repr=False)  # of a mean row, one for each step
 
     portable = False
 

@@ -5,9 +5,10 @@ For a fixed basis ΦR of span φ(Z) and f = Rᵀk(Z, x), all that a model needs 
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from .._core.arrays import Array, namespace
+from .._core.fields import Count, NotNegative, Numbers
 from .._core.registry import stored
 from ..kernels.base import in_float64
 
@@ -35,11 +36,11 @@ class Moments:
     """
 
     basis: "Basis"
-    count: float
-    first: Array
-    second: Array
+    count: NotNegative
+    first: Annotated[Array, Numbers("r")]
+    second: Annotated[Array, Numbers("r", "r")]
     diagonal: float
-    rows: int = 0
+    rows: Count = 0
 
     def moved(self, convert: Any) -> "Moments":
         """Return a copy with all arrays converted by ``convert``."""

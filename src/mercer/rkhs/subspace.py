@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from .._core.arrays import Array, asarray_like, cast, double, full, hstack, largest, namespace, zeros
 from .._core.blas import single_blas
 from .._core.dask import is_lazy, take
+from .._core.fields import NotNegative, Numbers
 from .._core.registry import stored
 from .._core.tiles import budget_bytes, budget_entries, map_rows, slices
 from ..kernels import Kernel
@@ -49,12 +50,17 @@ class Subspace:
 
     axes: Expansion
     mean: Expansion
-    variances: Array
-    total_variance: float
-    offset: Array
+    variances: Annotated[Array, Numbers("axes", least=0)]
+    total_variance: NotNegative
+    offset: Annotated[Array, Numbers("axes")]
     mean_sqnorm: float
     report: Report
     moments: Moments | None = None  # in the basis of landmarks: ``partial_fit`` adds more rows to them
+
+    def check_parts(self) -> None:
+        """Raise an error if axes and mean are not expansions on the same points."""
+        if self.mean.B.shape != (self.axes.B.shape[0], 1) or self.mean.Z.shape != self.axes.Z.shape:
+            raise ValueError("its axes and its mean are on different points")
 
     @property
     def kernel(self) -> Kernel:

@@ -1,7 +1,10 @@
-"""Tables from binary files: NumPy's ``.npy`` and ``.npz``, and Parquet with pyarrow."""
+"""Tables from binary files: NumPy's ``.npy`` and ``.npz``; Parquet, Feather and Arrow files with pyarrow."""
 
 import io
+import lzma
+import struct
 import zipfile
+import zlib
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -10,6 +13,12 @@ from .._core import npy
 from .._core.memory import available_bytes
 from .table import NUMERIC, Select, Table, TableError, check_names
 
+# what zipfile raises for damaged members and records
+ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OverflowError),
+    *(NotImplementedError, EOFError, RuntimeError, OSError, ValueError),
+)
+ARROW_STREAM = b"\xff\xff\xff\xff"  # first bytes of a stream of record batches
 MATRIX = "X"  # the array to use if an .npz file has several with two dimensions
 
 
@@ -26,13 +35,14 @@ def read_npz(stream: BinaryIO, source: str, select: Select) -> Table:
     try:
         with zipfile.ZipFile(io.BytesIO(stream.read())) as archive:
             need = sum(member.file_size for member in archive.infolist())
-            if need > available_bytes():
-                raise TableError(f"{source}: it needs {need / 1e9:.1f} GB, more than the available memory.")
+            _check_memory(need, source)
             arrays = {
                 name.removesuffix(".npy"): _parse(np.frombuffer(archive.read(name), np.uint8), f"{source}: {name}")
                 for name in archive.namelist()
             }
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError) as error:
+    except TableError:
+        raise
+    except ZIP_ERRORS as error:
         raise TableError(f"{source}: it is not a valid .npz file ({error}).") from None
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     name = MATRIX if MATRIX in matrices else matrices[0] if len(matrices) == 1 else None
@@ -42,6 +52,11 @@ def read_npz(stream: BinaryIO, source: str, select: Select) -> Table:
     rows = len(arrays[name])
     extra = {key: array for key, array in arrays.items() if array.ndim == 1 and len(array) == rows}
     return _from_array(arrays[name], source, select, extra)
+
+
+def _check_memory(need: int, source: str) -> None:
+    if need > available_bytes():
+        raise TableError(f"{source}: it needs {need / 1e9:.1f} GB, more than the available memory.")
 
 
 def _parse(data: np.ndarray, source: str) -> np.ndarray:
@@ -79,9 +94,39 @@ def read_parquet(stream: BinaryIO, source: str, select: Select) -> Table:
         wanted = select(names, True)
         if file.metadata.num_rows == 0:
             raise TableError(f"{source}: the table has no rows.")
+        needs = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
+        _check_memory(needs, source)
         data = file.read(columns=wanted)
     except (arrow.ArrowException, OSError) as error:
-        raise TableError(f"{source}: it is not a valid Parquet file ({str(error).splitlines()[0]}).") from None
+        raise TableError(f"{source}: it is not a valid Parquet file ({_first_line(error)}).") from None
+    return _from_arrow_table(data, names, wanted, source, arrow)
+
+
+def read_feather(stream: BinaryIO, source: str, select: Select) -> Table:
+    """Return the selected columns of a Feather or Arrow file, read by pyarrow."""
+    arrow, _ = _pyarrow(source)
+    from pyarrow import feather, ipc
+
+    content = stream.read()
+    try:
+        data = arrow.BufferReader(content)
+        table = ipc.open_stream(data).read_all() if content[:4] == ARROW_STREAM else feather.read_table(data)
+        table.validate(full=True)
+    except (arrow.ArrowException, OSError) as error:
+        raise TableError(f"{source}: it is not a valid Feather or Arrow file ({_first_line(error)}).") from None
+    names = table.column_names
+    check_names(names, source)
+    wanted = select(names, True)
+    if table.num_rows == 0:
+        raise TableError(f"{source}: the table has no rows.")
+    return _from_arrow_table(table, names, wanted, source, arrow)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _from_arrow_table(data: Any, names: list[str], wanted: list[str], source: str, arrow: Any) -> Table:
     columns = {name: _from_arrow(data.column(name), name, source, arrow) for name in wanted}
     return Table(columns, source, others=tuple(name for name in names if name not in columns))
 
@@ -105,10 +150,18 @@ def write_parquet(stream: BinaryIO, columns: dict[str, np.ndarray], source: str)
     parquet.write_table(arrow.table({name: arrow.array(values) for name, values in columns.items()}), stream)
 
 
+def write_feather(stream: BinaryIO, columns: dict[str, np.ndarray], source: str) -> None:
+    """Write columns as Feather, which is an Arrow file."""
+    arrow, _ = _pyarrow(source)
+    from pyarrow import feather
+
+    feather.write_feather(arrow.table({name: arrow.array(values) for name, values in columns.items()}), stream)
+
+
 def _pyarrow(source: str) -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise TableError(f"{source}: Parquet needs pyarrow ({error}): pip install 'mercer[tables]'") from None
+        raise TableError(f"{source}: this format needs pyarrow ({error}): pip install 'mercer[tables]'") from None
     return pyarrow, pyarrow.parquet

@@ -14,17 +14,33 @@ import numpy as np
 
 from .._core import npy
 from .._core.atomic import replacing
-from .binary import read_npy, read_npz, read_parquet, write_parquet
+from .._core.memory import available_bytes
+from .binary import read_feather, read_npy, read_npz, read_parquet, write_feather, write_parquet
 from .table import NUMERIC, Select, Table, TableError
 from .text import read_text
 
-FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
+FORMATS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
 PIPE = "-"
 GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 _SUFFIXES = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
-_SUFFIXES |= {".npy": "npy", ".npz": "npz"}
-_STARTS = {b"PAR1": "parquet", b"\x93NUM": "npy", b"PK\x03\x04": "npz"}  # first bytes, for standard input
-_BINARY: dict[str, Callable] = {"npy": read_npy, "npz": read_npz, "parquet": read_parquet}
+_SUFFIXES |= {".npy": "npy", ".npz": "npz", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
+_CONVERT = "Read it with pandas and write a table: pandas.{reader}(path).to_csv(new, index=False)."
+_REFUSED = {  # suffixes of tables that are not read → what to do
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "Save the sheet as CSV."),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), _CONVERT.format(reader="read_json")),
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), _CONVERT.format(reader="read_hdf")),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "A pickle can run code when it is loaded. Save the table as CSV."),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata", ".mat"), "Export the table as CSV."),
+    **dict.fromkeys((".zip", ".bz2", ".xz", ".zst", ".7z", ".tar"), "Unpack it first; .csv.gz is read as it is."),
+}
+_STARTS = {
+    b"PAR1": "parquet",
+    b"ARRO": "feather",
+    b"FEA1": "feather",
+    b"\x93NUM": "npy",
+    b"PK\x03\x04": "npz",
+}  # first bytes, for standard input
+_BINARY: dict[str, Callable] = {"npy": read_npy, "npz": read_npz, "parquet": read_parquet, "feather": read_feather}
 _ROWS = 10_000  # written at once
 
 
@@ -34,6 +50,8 @@ def format_of(path: str | Path, given: str | None = None) -> str | None:
         return given
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     found = _SUFFIXES.get(([""] + [suffix for suffix in suffixes if suffix != ".gz"])[-1])
+    if found is None and (suffix := Path(path).suffix.lower()) in _REFUSED:
+        raise TableError(f"{path}: {suffix} files are not read. {_REFUSED[suffix]}")
     if found is None:
         known = ", ".join(FORMATS)
         raise TableError(f"{path}: cannot infer the format from the file extension. Pass {known} with --from or --to.")
@@ -72,11 +90,15 @@ class _Decompressed(gzip.GzipFile):
 
     def __init__(self, stream: Any):
         super().__init__(fileobj=stream)
-        self.source = stream.name
+        self.source, self.left = stream.name, available_bytes()
 
     def read(self, size: int | None = -1) -> bytes:
         try:
-            return super().read(size)
+            data = super().read(size)
+            self.left -= len(data)
+            if self.left < 0:
+                raise TableError(f"{self.source}: decompressed, it is larger than the available memory.")
+            return data
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise TableError(f"{self.source}: the compressed file is cut short or damaged ({error}).") from None
 
@@ -124,6 +146,8 @@ def _write(stream: BinaryIO, columns: dict[str, np.ndarray], format: str, source
         _write_text(stream, columns, "\t" if format == "tsv" else ",")
     elif format == "parquet":
         write_parquet(stream, columns, source)
+    elif format == "feather":
+        write_feather(stream, columns, source)
     elif format == "npy":
         for part in npy.dump(_matrix(columns, source)):
             stream.write(part)
@@ -139,9 +163,11 @@ def _write_text(stream: BinaryIO, columns: dict[str, np.ndarray], delimiter: str
         writer.writerow(columns)
         for start in range(0, len(values[0]) if values else 0, _ROWS):
             writer.writerows(zip(*(part[start : start + _ROWS].tolist() for part in values), strict=True))
-    finally:
-        with suppress(OSError):  # a closed pipe, already reported
-            text.detach()  # so that the stream stays open
+    except BaseException:
+        with suppress(OSError):  # the first error counts
+            text.detach()
+        raise
+    text.detach()  # so that the stream stays open; what is left is written, or an error raised
 
 
 def _matrix(columns: dict[str, np.ndarray], source: str) -> np.ndarray:

@@ -1,11 +1,12 @@
 """The recipe that turns tables into rows for a model and back: learned once, and stored with the model."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from .._core.fields import Numbers
 from .._core.registry import stored
 from .check import ENCODED, features
 from .table import Names, Table, TableError, as_table, categories_of, is_missing
@@ -27,9 +28,9 @@ class Recipe:
     columns: list[str]
     categories: dict[str, list[str]]
     missing: str
-    fill: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
+    fill: Annotated[np.ndarray, Numbers("d")]
+    mean: Annotated[np.ndarray, Numbers("d")]
+    scale: Annotated[np.ndarray, Numbers("d")]
     target: str | None = None
     named: bool = True
     width: int = 0

@@ -44,10 +44,10 @@ In Python:
 def main(ctx: click.Context) -> None:
     """Kernel PCA: nonlinear principal component analysis.
 
-    Tables are CSV, TSV, Parquet, .npy or .npz; - is standard input or output. Results go to standard output or -o,
-    messages to standard error. A command that fails writes no output file.
+    Tables are CSV, TSV, Parquet, Feather, .npy or .npz; - is standard input or output. Results go to standard output
+    or -o, messages to standard error. A command that fails writes no output file.
 
-    Exit codes: 0 success, 2 bad input, 130 interrupted.
+    Exit codes: 0 success, 2 bad input, 130 interrupted, 141 output closed by its reader.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

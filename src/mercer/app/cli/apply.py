@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +51,17 @@ class LoadedModel:
             f"{self.path} holds a {type(self.model).__name__}, which does not support {command}. "
             f"It supports: {', '.join(supported)}."
         )
+
+    def check_names(self, keep: list[str] | None, names: Iterable[Any]) -> None:
+        """Raise an error, before any work, if two columns of the results would have the same name."""
+        seen = set(keep or [])
+        for name in map(str, names):
+            if name in seen:
+                raise BadInput(
+                    f"The results would have two columns named {name!r}. Rename the column of DATA that --keep copies, "
+                    "or leave it out."
+                )
+            seen.add(name)
 
     def rows(self, data: Source, keep: list[str] | None = None) -> tuple[np.ndarray, dict, np.ndarray | None]:
         """Return the rows for the model, the columns to copy, and the target if the table has it."""
@@ -118,6 +129,8 @@ def transform(model: str, data: Source, keep: list[str] | None, output: Sink) ->
     Finds the columns of the model in DATA by name, scales them as in fit, and writes one column per component.
     """
     file = LoadedModel(model)
+    file.method("transform", "transform")
+    file.check_names(keep, file.model.get_feature_names_out())
     Y, kept = file.run("transform", data, keep)
     output.write(kept | _columns(Y, list(file.model.get_feature_names_out())))
 
@@ -136,6 +149,7 @@ def inverse(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
     file = LoadedModel(model)
     file.method("inverse_transform", "inverse")
     recipe, file.recipe = file.recipe, _identity_recipe(list(file.model.get_feature_names_out()))
+    file.check_names(keep, recipe.columns)
     X, kept = file.run("inverse", data, keep)
     output.write(kept | recipe.table(X))
 
@@ -148,6 +162,8 @@ def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
     Projects the rows onto the components and maps them back. What lies outside the components is treated as noise.
     """
     file = LoadedModel(model)
+    file.method("denoise", "denoise")
+    file.check_names(keep, file.recipe.columns)
     X, kept = file.run("denoise", data, keep)
     output.write(kept | file.recipe.table(X))
 
@@ -165,6 +181,7 @@ def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> Non
     methods = {name: column for name, column in SCORES.items() if hasattr(file.model, name)}
     if not methods:
         file.method("score_samples", "score")
+    file.check_names(keep, methods.values())
     X, kept, _ = file.rows(data, keep)
     with progress():
         columns = {column: getattr(file.model, name)(X) for name, column in methods.items()}
@@ -182,6 +199,8 @@ def predict(model: str, data: Source, keep: list[str] | None, proba: bool, outpu
     """
     file = LoadedModel(model)
     method = file.method("predict", "predict")
+    classes = getattr(file.model, "classes_", ()) if proba else ()
+    file.check_names(keep, ["prediction", *(f"probability_{name}" for name in classes)])
     X, kept, labels = file.rows(data, keep)
     with progress():
         found = method(X)

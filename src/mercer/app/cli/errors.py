@@ -8,7 +8,9 @@ from contextlib import contextmanager, suppress
 
 import click
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+from ..._core.text import visible
+
+INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells report them
 EXTRAS = {"matplotlib": "plots", "PIL": "plots", "jinja2": "plots"}  # library → extra that installs it
 EXTRAS |= {"pyarrow": "tables", "dask": "dask", "onnx": "onnx"}
 
@@ -46,7 +48,8 @@ def _one_line_errors() -> Iterator[None]:
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # the reading process has ended, for example head
         _redirect_stdout_to_null()
-        raise click.exceptions.Exit(0) from None
+        log("standard output was closed by its reader: the rest of the results was not written.")
+        raise click.exceptions.Exit(BROKEN_PIPE) from None
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         if name not in EXTRAS:
@@ -65,7 +68,7 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _line(error: object) -> str:
-    return " ".join(str(error).split())
+    return visible(" ".join(str(error).split()))
 
 
 def _redirect_stdout_to_null() -> None:
@@ -86,4 +89,4 @@ def _one_line_warnings() -> Iterator[None]:
 
 def log(line: str) -> None:
     """Print a message on standard error, which keeps standard output for results."""
-    click.echo(line, err=True)
+    click.echo("\n".join(map(visible, line.split("\n"))), err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..._core.text import visible
 from .errors import BadInput, log
 from .options import (
     Number,
@@ -59,7 +60,7 @@ def info(model: str, json: bool) -> None:
     if json:
         print_json(found)
     else:
-        click.echo("\n".join(_as_lines(found)))
+        click.echo("\n".join(map(visible, _as_lines(found))))
 
 
 def _as_lines(found: dict[str, Any]) -> list[str]:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..._core.text import is_hidden
 from .errors import BadInput, log
 
 if TYPE_CHECKING:
     from ...tables import Table
 
-FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
+FORMATS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
 PIPE = "-"
 TAB_NAMES = {"tab": "\t", "\\t": "\t"}
 SHOWN_NAMES = 5  # column names that fit in one line
@@ -253,7 +254,8 @@ def check_free(path: str, force: bool) -> None:
 
 def print_json(facts: dict) -> None:
     """Print facts as one JSON object on standard output."""
-    click.echo(json_.dumps(facts, ensure_ascii=False))
+    text = json_.dumps(facts, ensure_ascii=False)
+    click.echo("".join(json_.dumps(c)[1:-1] if is_hidden(c) else c for c in text))
 
 
 def plural(n: int, noun: str) -> str:

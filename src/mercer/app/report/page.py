@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
+from ..._core.text import visible
+
 NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?\s?\S{0,2}|nan|inf|–?")  # with a unit of at most two letters
 
 
@@ -50,11 +52,16 @@ def page(title: str, lead: Sequence[str], sections: Sequence[Section], mark: str
     from markupsafe import Markup
 
     template = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
     environment.filters["drawn"] = lambda figure: Markup(figure.svg)  # the only text that is not escaped
     return environment.from_string(template).render(
         title=title, lead=lead, sections=sections, mark=mark, versions=versions()
     )
+
+
+def _shown(value: Any) -> Any:
+    """Return a text with its control and bidirectional characters escaped, line by line; figures as they are."""
+    return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
 
 
 @contextmanager

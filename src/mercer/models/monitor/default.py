@@ -1,13 +1,14 @@
 """The estimator that a monitor takes where none is given: rules for scaling, width and components of raw tables."""
 
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..._core.fields import Count, Maybe, Names, Numbers
 from ..._core.registry import stored
 from ..._core.warn import LandmarkWarning
 from ...kernels.width import median_sqdist
@@ -28,6 +29,11 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     A column with no such range, that is nearly always the same, is divided by its standard deviation; a constant one
     by 1.
     """
+
+    n_features_in_: Count
+    feature_names_in_: Maybe[Names]
+    center_: Annotated[np.ndarray, Numbers("n_features_in_")]
+    scale_: Annotated[np.ndarray, Numbers("n_features_in_")]
 
     def fit(self, X: Any, y: None = None) -> "InnerScaler":
         """Find the scale of each column."""

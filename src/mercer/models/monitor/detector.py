@@ -374,7 +374,9 @@ class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
     def _rows(self, X: Any, fit: bool = False) -> np.ndarray:
         validation.check_unmasked(X)
         try:
-            return validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_min_samples=2 if fit else 1)
+            X = validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_min_samples=2 if fit else 1)
+            validation.check_cells(X, getattr(self, "feature_names_in_", None))
+            return X
         except ValueError as error:
             where = validation.missing_where(X) if "NaN" in str(error) else ""
             raise ValueError(f"{error}{where}") from None

@@ -1,19 +1,21 @@
 """How a monitor is fitted: what kind of rows they are, which of them count, the model, and its calibration."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from ..._core.dask import take
+from ..._core.fields import Count, Maybe, Names, NotNegative, Numbers
 from ...kernels import Precomputed
 from ..pipelines import parts
 from . import checks, rules, tails
 from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
 from .default import MOST_ROWS, InnerScaler, fit_default
 from .lags import ages, as_runs, lagged
+from .limits import Limits
 from .training import TrainingRows, training_rows
 from .trimming import MARGIN, MOST_LEFT_OUT, excess, isolation, nearest
 
@@ -31,8 +33,20 @@ class Fitting:
     in_time: bool | str
     lags: int
     contamination: Any
-    rules_: rules.Rules | None
-    training_: TrainingRows | None
+    n_features_in_: Count
+    feature_names_in_: Maybe[Names]
+    estimator_: BaseEstimator
+    rules_: rules.Rules | None = None
+    in_time_: bool = False
+    serial_share_: float = 0.0
+    contamination_: float = 0.0
+    mean_: Maybe[Annotated[np.ndarray, Numbers("d")]]
+    calibration_: Annotated[np.ndarray, Numbers("n", 2)]
+    n_effective_: Maybe[NotNegative]
+    offset_: float
+    limits_: Limits
+    tails_: Maybe[tails.Tails]
+    training_: TrainingRows | None = None
 
     def _fit_lazy(self, X: Any, rng: np.random.Generator, groups: Any) -> None:
         """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""

@@ -8,10 +8,11 @@ between the charts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from ..._core.fields import Numbers
 from ..._core.registry import stored
 from .limits import Limits, each, hotelling, scaled_chi2
 
@@ -28,8 +29,8 @@ LAW_KNOTS = -np.linspace(0, 12, 241)  # log₁₀ of the probabilities at which 
 class Tail:
     """log P(V ≥ v): linear between ``knots``, and a generalised Pareto law beyond the last of them."""
 
-    knots: np.ndarray
-    log_p: np.ndarray
+    knots: Annotated[np.ndarray, Numbers("k")]
+    log_p: Annotated[np.ndarray, Numbers("k")]
     shape: float
     scale: float
 

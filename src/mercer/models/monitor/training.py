@@ -5,9 +5,11 @@ recognised, as nearest neighbours leave a row itself out, and keep the values th
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from ..._core.fields import Numbers
 from ..._core.registry import stored
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, odd: Fibonacci hashing
@@ -22,9 +24,9 @@ class TrainingRows:
     ``verdict`` is −1 for rows that were left out as abnormal, 1 for the others, and 0 where none were to be left out.
     """
 
-    keys: np.ndarray
-    values: np.ndarray
-    verdict: np.ndarray
+    keys: Annotated[np.ndarray, Numbers("n", kinds="iu")]
+    values: Annotated[np.ndarray, Numbers("n", 2, finite=False)]
+    verdict: Annotated[np.ndarray, Numbers("n")]
 
     def find(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the place of each row among the training rows, and whether it is one of them."""
