@@ -32,9 +32,18 @@ from .targets import check_labels, class_components, class_kernels, class_priors
 LEAST = np.log(np.finfo(float).tiny)  # smallest log-probability: only a class of prior 0 has probability 0
 
 
+class _Calibrated:
+    """The calibration of a classifier; models of earlier versions have none."""
+
+    temperature_: float = 1.0
+    biases_: Annotated[np.ndarray, Numbers()] | Annotated[np.ndarray, Numbers("classes_")] = np.asarray(0.0)
+
+
 @register("classifier")
 @dataclass(eq=False, repr=False)
-class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelPCAClassifier(
+    _Calibrated, KernelParameterMixin, RegionPlotMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """Classifier with a Gaussian density in feature space for each class.
 
     Each class has a probabilistic kernel PCA (Zhou, section 4), with the same kernel and the same noise variance ρ for
@@ -141,8 +150,6 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         priors=[StrOptions({"empirical", "uniform"}), "array-like"],
         calibration=[StrOptions({"auto", "temperature", "vector"}), None],
     )
-    temperature_ = 1.0  # of models of earlier versions
-    biases_ = np.asarray(0.0)
 
     def check_parts(self) -> None:
         """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
@@ -252,7 +259,7 @@ class KernelPCAClassifier(KernelParameterMixin, RegionPlotMixin, CallbackSupport
         X = validation.check_rows(self, X, self.kernel_)
         joint = self._log_joint(self.densities_, X, self._shares)
         if not np.all(np.isfinite(joint[:, self.class_prior_ > 0])):
-            validation.check_diagonal(self.kernel_.diag(X), self.kernel_)
+            validation.check_diagonal(X, self.kernel_)
         return joint / self.temperature_ + self.biases_
 
     def _log_joint(self, densities: list, X: Any, shares: Any) -> np.ndarray:

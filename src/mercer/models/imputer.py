@@ -114,6 +114,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     errors_: dict[str, float] = field(init=False)
     model_: KernelPCA = field(init=False)
     n_iter_: Count = field(init=False)
+    spread_ratio_: Maybe[float] = field(init=False)
+    ended_early_: Maybe[bool] = field(init=False)
     _filler: "_Filler" = field(init=False)
 
     _doc_link_module = "mercer"

@@ -80,10 +80,9 @@ def check_cells(X: Any, names: Any = None) -> None:
         return
     xp = arrays.namespace(cells)
     most = arrays.largest_cell(cells.dtype, X.shape[1], xp)
-    with np.errstate(invalid="ignore"):
-        large = xp.abs(cells) > most  # False for a missing value
-    if not xp.any(large):
+    if _largest(cells) <= most:
         return
+    large = xp.abs(cells) > most
     found = X.tocoo() if hasattr(X, "toarray") else None
     i = int(xp.argmax(xp.reshape(arrays.cast(large, xp.int8), (-1,))))
     row, column = (int(found.row[i]), int(found.col[i])) if found is not None else divmod(i, X.shape[1])
@@ -91,6 +90,13 @@ def check_cells(X: Any, names: Any = None) -> None:
         f"{place(row, column, names)} is {float(X[row, column]):g}, and squares of such numbers overflow in "
         f"{str(cells.dtype).rpartition('.')[2]}: at most {most:.2g} is possible here. Divide the column by a constant."
     )
+
+
+def _largest(cells: Array) -> float:
+    """Return the largest absolute value; missing values do not count. No array is allocated in NumPy."""
+    if arrays.is_foreign(cells):
+        return arrays.largest(abs(cells))
+    return max(float(np.fmax.reduce(cells, axis=None)), -float(np.fmin.reduce(cells, axis=None)), 0.0)
 
 
 def place(row: int, column: int, names: Any = None) -> str:

@@ -6,9 +6,11 @@ C = P_mm⁻¹. Rows with similar numbers of missing values are stacked: the othe
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from .._core.fields import Numbers
 from .._core.registry import stored
 from .._core.tiles import row_tiles
 
@@ -23,8 +25,8 @@ TEMPORARIES = 4  # stacks of matrices in memory at once
 class Conditional:
     """A Gaussian with mean (d,) and precision matrix P (d, d)."""
 
-    mean: np.ndarray
-    precision: np.ndarray
+    mean: Annotated[np.ndarray, Numbers("d")]
+    precision: Annotated[np.ndarray, Numbers("d", "d")]
 
     @classmethod
     def of(cls, Z: np.ndarray) -> "Conditional":

@@ -40,6 +40,7 @@ class Fitting:
     in_time_: bool = False
     serial_share_: float = 0.0
     contamination_: float = 0.0
+    suspect_share_: float = 0.0
     mean_: Maybe[Annotated[np.ndarray, Numbers("d")]]
     calibration_: Annotated[np.ndarray, Numbers("n", 2)]
     n_effective_: Maybe[NotNegative]
