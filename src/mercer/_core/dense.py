@@ -14,6 +14,7 @@ from .arrays import Array, eps, eye, is_foreign, largest, linalg_errors, namespa
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 BLOCKS = 4  # of a triangular matrix
+LAPACK = "mercer-lapack"  # the name of a thread that may outlive an interrupted call
 POLL_SECONDS = 0.05
 
 
@@ -32,11 +33,11 @@ def largest_eigenpairs(K: Array, q: int) -> tuple[Array, Array]:
                 return values, vectors
         except np.linalg.LinAlgError:
             pass
-    values, vectors = _interruptible(np.linalg.eigh, K)
+    values, vectors = interruptible(np.linalg.eigh, K)
     return values[n - q :], vectors[:, n - q :]
 
 
-def _interruptible(f: Callable, *args: Any) -> Any:
+def interruptible(f: Callable, *args: Any) -> Any:
     """Return ``f(*args)``, computed on a second thread: Ctrl-C works although LAPACK does not check for it."""
     if threading.current_thread() is not threading.main_thread():
         return f(*args)
@@ -48,7 +49,7 @@ def _interruptible(f: Callable, *args: Any) -> Any:
         except BaseException as error:  # raised in the main thread, whatever it is
             future.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=run, daemon=True, name=LAPACK)
     thread.start()
     while thread.is_alive():
         thread.join(POLL_SECONDS)
@@ -63,7 +64,7 @@ def has_cholesky(A: Array, shift: float) -> bool:
     try:
         if diagonal is not None:
             np.fill_diagonal(A, diagonal + shift)
-        xp.linalg.cholesky(shifted)
+        interruptible(xp.linalg.cholesky, shifted)
     except linalg_errors():
         return False
     finally:

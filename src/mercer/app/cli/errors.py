@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,6 +46,7 @@ def _one_line_errors() -> Iterator[None]:
         raise
     except KeyboardInterrupt:
         log("Interrupted.")
+        _exit_beside_lapack()
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # the reading process has ended, for example head
         _redirect_stdout_to_null()
@@ -65,6 +67,15 @@ def _one_line_errors() -> Iterator[None]:
         if type(error) is TypeError:  # a bug in the program, not bad input; subclasses such as Unstorable are input
             raise
         raise BadInput(_line(error)) from None
+
+
+def _exit_beside_lapack() -> None:
+    """End the process at once if a thread is still inside LAPACK, which would use memory that a usual exit frees."""
+    from ..._core.dense import LAPACK
+
+    if any(thread.name == LAPACK for thread in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
 
 
 def _line(error: object) -> str:

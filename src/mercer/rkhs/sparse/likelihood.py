@@ -15,8 +15,9 @@ import scipy.linalg
 
 from ..._core.arrays import Array
 from ..._core.dask import take
+from ..._core.dense import interruptible
 from ..._core.memory import check_memory
-from ..._core.tiles import LANES, fold_rows, map_rows, sum_rows
+from ..._core.tiles import CACHE_ENTRIES, LANES, fold_rows, map_rows, sum_rows
 from ...kernels import Kernel
 from ...kernels.base import in_float64
 from ...linalg.cholesky import rpcholesky
@@ -27,6 +28,7 @@ from ..basis import TALL
 from ..landmarks import ROWS_EACH
 
 ARRAYS = LANES + 4  # m × m: partial sums of products, a product for each thread, K and its factor
+MOST_PRODUCTS = 10**9  # of numbers for one tile: a tenth of a second, so that Ctrl-C is answered
 SAME = 1e-12  # ‖φᵢ − φⱼ‖² / k(xᵢ, xᵢ) of rows that are equal up to rounding errors
 
 
@@ -106,17 +108,18 @@ def _second_moment(k: Callable[[Array], Array], X: Array, p: Array, m: int) -> n
         F = k(in_float64(x)) * np.sqrt(p)[:, None]
         M += F.T @ F
 
-    return fold_rows(add, lambda: (np.zeros((m, m)),), X, p, width=max(1, m // TALL))[0]
+    width = max(1, m // TALL, m**2 * CACHE_ENTRIES // MOST_PRODUCTS)
+    return fold_rows(add, lambda: (np.zeros((m, m)),), X, p, width=width)[0]
 
 
 def _positive_part(K: np.ndarray, M: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Return K and M projected onto the positive part of K, and the negative share of the spectrum."""
     size = 4 * len(K) ** 0.5 * np.linalg.norm(K)
     try:
-        np.linalg.cholesky(K + EPS * size * np.eye(len(K)))
+        interruptible(np.linalg.cholesky, K + EPS * size * np.eye(len(K)))
         return K, M, 0.0
     except np.linalg.LinAlgError:
-        values, V = np.linalg.eigh(K)
+        values, V = interruptible(np.linalg.eigh, K)
         mass = np.abs(values[values < -eps * size]).sum() / np.abs(values).sum()
         V, values = V[:, values > EPS * size], values[values > EPS * size]
         return V * values @ V.T, V @ (V.T @ M @ V) @ V.T, float(mass)
