@@ -24,10 +24,10 @@ PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
-test test-arrays test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
+test test-arrays test-ray test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo explore docs test test-arrays test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
+.PHONY: help demo explore docs test test-arrays test-ray test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
 	bench-history test-native-asan clean \
 	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
@@ -37,6 +37,7 @@ help:
 	@echo 'make explore      look at built-in digits in the browser (DATA=my.csv: at your own table)'
 	@echo 'make test         lint, types and the whole test suite'
 	@echo 'make test-arrays  the tests that need torch, Polars, pyarrow or onnxruntime (1 GB more)'
+	@echo 'make test-ray     fits in Ray tasks and by Dask on Ray (installs Ray)'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
 	@echo 'make test-newest  the test suite on pre-releases of the dependencies'
 	@echo 'make fuzz         random hostile input for MINUTES=5; the counts go into docs/security.md'
@@ -60,6 +61,10 @@ explore: .venv/.demo-$(HERE)
 test: lint
 	@echo '--- pytest'
 	@$(BIN)/python $(PYTEST)
+
+test-ray: .venv/.arrays-$(HERE)
+	@$(PIP) 'ray>=2.40'
+	@$(BIN)/python examples/clusters/ray_merge.py
 
 test-arrays: .venv/.arrays-$(HERE)
 	@echo '--- pytest with torch, Polars, pyarrow and onnxruntime'
