@@ -307,3 +307,18 @@ def test_sources_are_refused_by_name(X):
         KernelPCA(2, solver="exact").fit(iter([X]))
     with pytest.raises(ValueError, match="sample_weight"):
         KernelPCA(2, solver="landmarks").fit(iter([X]), sample_weight=np.ones(len(X)))
+
+
+def test_a_monitor_follows_a_drift():
+    """Limits and model move with the process: few false alarms where a fixed monitor has many; a fault is still one."""
+    rng = np.random.default_rng(0)
+    draw = lambda i: rng.standard_normal((400, D)) + 0.4 * i  # noqa: E731
+    make = lambda: KernelPCA(3, kernel=RBF(0.05), solver=Landmarks(60, half_life=800), random_state=0)  # noqa: E731
+    follows = mercer.KernelPCAMonitor(make(), in_time=False, random_state=0).partial_fit(draw(0))
+    stays = mercer.KernelPCAMonitor(make(), in_time=False, random_state=0).fit(draw(0))
+    for i in range(1, 8):
+        follows.partial_fit(draw(i))
+    later = draw(7)
+    assert np.mean(follows.predict(later) == -1) < 0.05 < 0.3 < np.mean(stays.predict(later) == -1)
+    assert np.all(follows.predict(later[:20] + 8) == -1)
+    assert not hasattr(mercer.KernelPCAMonitor(), "partial_fit")

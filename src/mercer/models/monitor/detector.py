@@ -21,6 +21,7 @@ from .calibration import t2_and_spe
 from .contributions import contributions
 from .discoveries import benjamini_hochberg, conformal
 from .fitting import Fitting
+from .following import FollowingMixin
 from .lags import as_runs, by_lag, lagged, of_rows
 from .limits import Limits
 from .report import MonitorReport
@@ -29,7 +30,7 @@ LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 
 
 @register("monitor", file="monitor.KernelPCAMonitor")
-class KernelPCAMonitor(Fitting, OutlierMixin, BaseEstimator):
+class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     """Detect abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
 
     T² = Σ y²/λ grows where a row is far from the mean along the axes; SPE = r² grows where it leaves the subspace. Both
