@@ -173,6 +173,9 @@ def test_the_table_has_all_splits_and_every_column(small, tmp_path):
     with open(tmp_path / "zhou-table1.csv", encoding="utf-8") as file:
         assert [float(row["error"]) for row in csv.DictReader(file)] == [row["error"] for row in rows]
     text = (tmp_path / "zhou-table1.md").read_text(encoding="utf-8")
+    chosen = {row["data"]: row for row in rows if row["column"] == "noise"}["heart"]
+    assert f"σ = {(2 * chosen['gamma']) ** -0.5:.3g}, ρ = {chosen['noise_ratio']:.3g}" in text
+    assert "nearest class mean" in text or "No data set" in text
     assert f"{rows[0]['error']:.2f} ± {rows[0]['std']:.2f}" in text
     assert "10.5 ± 0.4" in text
     assert text.count(" of 2 sets") == 5

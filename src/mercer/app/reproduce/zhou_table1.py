@@ -79,7 +79,8 @@ def run(out: str | Path, quick: bool = False, names: list[str] | None = None, re
         rows += one_set(name, output, quick, report)
         output.csv(rows)
     cells = {(row["data"], row["column"]): row for row in rows}
-    output.text("Zhou, table 1", as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)))
+    chosen = ("**Chosen settings**", as_settings(cells, names), nearest_means(cells, names))
+    output.text("Zhou, table 1", as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)), *chosen)
     return rows
 
 
@@ -230,6 +231,34 @@ def as_table(cells: dict, names: list[str]) -> str:
         paper = [f"{mean} ± {std}" for mean, std in PAPER[name]]
         rows.append([name, *(f"{row['error']:.2f} ± {row['std']:.2f}" for row in ours), *paper])
     return table(["data", *COLUMNS.values(), *(f"paper: {other}" for other in PAPER_COLUMNS)], rows)
+
+
+def as_settings(cells: dict, names: list[str]) -> str:
+    """Return a table of the settings that were chosen, of our columns."""
+    columns = [column for column in COLUMNS if column != "svc"]
+    rows = [[name, *(_setting(cells[name, column]) for column in columns)] for name in names]
+    return table(["data", *(COLUMNS[column] for column in columns)], rows)
+
+
+def _setting(row: Row) -> str:
+    """Return σ = (2γ)^−½, and q, ρ as a share of the variance within classes, priors and shrinkage if chosen."""
+    q, ratio = row["n_components"], row["noise_ratio"]
+    parts = [f"σ = {(2 * row['gamma']) ** -0.5:.3g}"]
+    parts += [f"q = {q}"] if q is not None and q != "" else []
+    parts += [f"ρ = {ratio:.3g}, {row['priors']} priors"] if ratio else []
+    parts += [f"shrinkage {row['shrinkage']:g}"] if row["shrinkage"] else []
+    return ", ".join(parts)
+
+
+def nearest_means(cells: dict, names: list[str]) -> str:
+    """Name the data sets on which no component is best."""
+    none = [name for name in names if np.all(np.equal(cells[name, "limit"]["n_components"], 0))]
+    if not none:
+        return "No data set is classified best without components."
+    return (
+        f"q = 0 was chosen by rule (23) on {', '.join(none)}: the model of a class is then its mean in feature space, "
+        "and the rule is the nearest class mean."
+    )
 
 
 def counts(cells: dict, names: list[str]) -> list[str]:
