@@ -1,6 +1,6 @@
 """What the monitor promises: false alarms at the rate α, and detections in spite of abnormal training rows.
 
-    MERCER_DATA=… python benchmarks/monitor_rates.py [--seeds 5]
+    MERCER_DATA=… python benchmarks/monitor_rates.py [--seeds 5] [--only false-alarms | contaminated]
 
 False alarms: fitted on 500 normal rows, the share of alarms among 2000 further normal rows, for several α. Rows are
 drawn (normal, a ring, heavy tails), simulated (three tanks, a new run), or read (normal rows of six tables in a random
@@ -93,10 +93,13 @@ def main():
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", choices=("false-alarms", "contaminated"), default=None)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    false_alarms(options.seeds)
-    contaminated(options.seeds)
+    if options.only != "contaminated":
+        false_alarms(options.seeds)
+    if options.only != "false-alarms":
+        contaminated(options.seeds)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,11 @@ import numpy as np
 from anomalies import PROTOCOLS, names, quality, read, split
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelPCA
+from mercer import KernelPCA, KernelPCAMonitor
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, RationalQuadratic
 from mercer.kernels.width import median_sqdist
-from mercer.models.monitor.default import LANDMARKS, InnerScaler
+from mercer.models.monitor.default import InnerScaler
 from mercer.models.monitor.trimming import MARGIN, MOST_LEFT_OUT, isolation, nearest
 
 SCALERS = {"standard": StandardScaler, "inner": InnerScaler}
@@ -32,6 +32,7 @@ WIDTHS = (0.3, 1.0, 2.0, 4.0, 8.0, 16.0)
 SHARES = (0.9, 0.95, 0.98, 0.995, 1.0)
 DEFAULT = ("inner", "rational quadratic", 4.0, 0.98)
 MOST_SHOWN = 10
+LANDMARKS = KernelPCAMonitor().n_landmarks
 FIRST_SEED = 100  # other draws than those of the published tables
 
 

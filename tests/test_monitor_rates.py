@@ -171,8 +171,12 @@ def test_the_effective_number_is_that_of_an_autoregression():
 def test_drift_within_the_training_rows_is_reported():
     rng = np.random.default_rng(0)
     with pytest.warns(UserWarning, match="drift: held-out rows become more abnormal"):
-        warn_of_drift(rng.exponential(size=400) * np.linspace(0.5, 3, 400), 200)
-    warn_of_drift(rng.exponential(size=400), 400)
+        warn_of_drift(rng.exponential(size=400) * np.linspace(0.5, 3, 400))
+    warn_of_drift(rng.exponential(size=400))
+    steady = rng.normal(size=(500, 4))
+    with pytest.warns(UserWarning, match="drift: held-out rows are more abnormal at both ends"):
+        KernelPCAMonitor(in_time=True, random_state=0).fit(steady + np.linspace(0, 4, 500)[:, None])
+    KernelPCAMonitor(in_time=True, random_state=0).fit(steady)
 
 
 # training rows

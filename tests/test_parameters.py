@@ -58,6 +58,7 @@ OTHERS = {  # values away from the default, for one estimator or for all
     "in_time": [True, False],
     "lags": [1],
     "contamination": [0.1, "auto"],
+    "n_landmarks": [10],
     "noise_ratios": [(0.01, 0.1)],
     "shrinkages": [(0.0, 0.5)],
     "cv": [3],

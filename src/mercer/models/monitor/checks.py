@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from ..._core.warn import warn
+from .calibration import TENTHS
+from .rules import effective
 
-TREND = 4.0  # standard errors: rows of one run without drift are beyond this one time in 16,000
+TREND = 5.0  # standard errors: a generous number, because rows in time are correlated over more than one step
 SUSPECT = 0.02  # share of training rows that are too sparse: fewer do little harm
 
 
@@ -64,14 +66,27 @@ def warn_of_abnormal(suspect: float, left_out: float) -> None:
         )
 
 
-def warn_of_drift(surprise: np.ndarray, n_effective: float) -> None:
-    """Warn of held-out rows that become more or less abnormal from the beginning of the training rows to the end."""
+def warn_of_drift(surprise: np.ndarray) -> None:
+    """Warn of held-out rows that become more or less abnormal with time, or are more abnormal at both ends of it.
+
+    A slow drift shows at the ends: there no rows on the other side were fitted on. Spearman's rank correlations are
+    judged by the number of independent rows within tenths of the time, which a drift leaves as it is.
+    """
     n = len(surprise)
-    ranks, time = np.argsort(np.argsort(surprise)) - (n - 1) / 2, np.arange(n) - (n - 1) / 2
-    trend = float(ranks @ time / (time @ time or 1.0))  # Spearman's rank correlation
-    if abs(trend) * np.sqrt(max(n_effective - 1, 0)) > TREND:
-        warn(
-            f"The training rows drift: held-out rows become {'more' if trend > 0 else 'less'} abnormal with time (rank "
-            f"correlation {trend:.2f} with about {n_effective:.0f} independent rows), and limits may not hold for rows "
-            "to come. Use rows of steady operation, or more of them.",
-        )
+    ranks, time = np.argsort(np.argsort(surprise)) - (n - 1) / 2, np.linspace(-1, 1, n)
+    tenth = np.arange(n) * TENTHS // n
+    level = np.bincount(tenth, ranks) / np.maximum(np.bincount(tenth), 1)
+    errors = np.sqrt(max(effective(ranks - level[tenth]) - 1, 0.0))
+    trend, ends = (float(np.corrcoef(ranks, when)[0, 1]) for when in (time, np.abs(time)))
+    if max(abs(trend), ends) * errors <= TREND:
+        return
+    with_time = abs(trend) > ends
+    how = (
+        f"become {'more' if trend > 0 else 'less'} abnormal with time"
+        if with_time
+        else "are more abnormal at both ends"
+    )
+    warn(
+        f"The training rows drift: held-out rows {how} (rank correlation {trend if with_time else ends:.2f}), and limits "
+        "may not hold for rows to come. Use rows of steady operation, or more of them.",
+    )

@@ -16,8 +16,7 @@ from ...rkhs.landmarks import Landmarks
 from ..kernel_pca import KernelPCA
 from .rules import Rules
 
-LANDMARKS = 500
-MOST_ROWS = 50_000  # that all this is found on: a hundred for each landmark
+MOST_ROWS = 50_000  # that all this is found on: a hundred and more for each landmark
 INNER = (5, 95)  # percentiles that a column's scale is taken from
 NORMAL_RANGE = 3.29  # standard deviations between them for a normal column
 
@@ -52,11 +51,17 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def fit_default(
-    X: np.ndarray, rng: np.random.Generator, rules: Rules, *, gamma: float | None = None, q: int | None = None
+    X: np.ndarray,
+    rng: np.random.Generator,
+    rules: Rules,
+    n_landmarks: int,
+    *,
+    gamma: float | None = None,
+    q: int | None = None,
 ) -> Pipeline:
     """Return a pipeline of a scaler and a kernel PCA by the ``rules``, fitted on X.
 
-    Beyond 500 rows there are 500 landmarks, and a random subset of at most 50,000 rows is used.
+    Landmarks are used where there are more rows than ``n_landmarks``, and a random subset of at most 50,000 rows.
     """
     n = len(X)
     rows = X if n <= MOST_ROWS else X[np.sort(rng.choice(n, MOST_ROWS, replace=False))]
@@ -66,7 +71,7 @@ def fit_default(
     model = KernelPCA(
         rules.share if q is None else q,
         kernel=rules.kernel_of(float(gamma)),
-        solver="auto" if n <= LANDMARKS else Landmarks(n=LANDMARKS),
+        solver="auto" if n <= n_landmarks else Landmarks(n=n_landmarks),
         random_state=int(rng.integers(2**31)),
     )
     with warnings.catch_warnings():  # what lies outside the span of the landmarks is what SPE measures

@@ -33,6 +33,7 @@ class Fitting:
     in_time: bool | str
     lags: int
     contamination: Any
+    n_landmarks: int
     n_features_in_: Count
     feature_names_in_: Maybe[Names]
     estimator_: BaseEstimator
@@ -89,8 +90,8 @@ class Fitting:
         values = self._values(rows, for_axes, for_limits, again)
         self._calibrate(values[~np.isnan(values[:, 0])])
         self.training_ = self._record(rows, values, for_limits)
-        if self.in_time_ and self.limits == "holdout":
-            checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T), self.n_effective_)
+        if self.in_time_ and self.limits == "holdout" and len(self.calibration_) > TENTHS:
+            checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T))
 
     def _decide(self, X: np.ndarray, runs: np.ndarray) -> None:
         """Decide whether rows are in time."""
@@ -116,9 +117,9 @@ class Fitting:
         """The fitted estimator, and a function that fits it again on other rows."""
         if self.estimator is None:
             self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
-            fitted = fit_default(X, rng, chosen)
+            fitted = fit_default(X, rng, chosen, self.n_landmarks)
             gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
-            return fitted, lambda rows: fit_default(rows, rng, chosen, gamma=gamma, q=q)
+            return fitted, lambda rows: fit_default(rows, rng, chosen, self.n_landmarks, gamma=gamma, q=q)
         self.rules_ = None
         fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
         return fit(X), fit
