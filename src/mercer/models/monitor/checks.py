@@ -87,6 +87,6 @@ def warn_of_drift(surprise: np.ndarray) -> None:
         else "are more abnormal at both ends"
     )
     warn(
-        f"The training rows drift: held-out rows {how} (rank correlation {trend if with_time else ends:.2f}), and limits "
-        "may not hold for rows to come. Use rows of steady operation, or more of them.",
+        f"The training rows drift: held-out rows {how} (rank correlation {trend if with_time else ends:.2f}), and "
+        "limits may not hold for rows to come. Use rows of steady operation, or more of them.",
     )
