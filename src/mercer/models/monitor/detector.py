@@ -181,7 +181,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         )
 
     def _kind_of_rows(self) -> str:
-        if not hasattr(self, "in_time_"):
+        if not hasattr(self, "tails_"):
             return "rows of a file that an earlier version wrote"
         share = f"{self.serial_share_:.0%} of the columns are correlated from row to row"
         why = share if self.in_time == "auto" else "as given"
