@@ -1,6 +1,7 @@
 """Write the model files that tests keep, with what each model computed: one for each estimator and each kernel.
 
-``make compatibility`` runs it. A file that is there is never written again: later versions must read it.
+``make compatibility`` runs it before a release, whose version is in the names. A file that is there is never written
+again: later versions must read it. Files that begin with ``format1`` are older than the first release.
 """
 
 from pathlib import Path
@@ -10,7 +11,6 @@ from sklearn.datasets import load_iris
 from sklearn.gaussian_process.kernels import RationalQuadratic as GPRationalQuadratic
 
 import mercer
-from mercer.io import FORMAT
 from mercer.kernels import (
     RBF,
     Chi2,
@@ -75,7 +75,7 @@ def main():
 def write_kernels():
     """Fit a small model with each kernel: on positive numbers, which all of them take."""
     for name, kernel in KERNELS.items():
-        path = HERE / f"format{FORMAT}_kernel_{name}.mercer"
+        path = HERE / f"v{mercer.__version__}_kernel_{name}.mercer"
         if path.exists():
             continue
         X = TABLE[FEW] if name != "precomputed" else G(TABLE[FEW], TABLE[FEW])
@@ -90,7 +90,7 @@ def write_models():
     X = recipe.rows(TABLE)
     for name, model in MODELS.items():
         model.fit(X, NAMES)
-        path = HERE / f"format{FORMAT}_{name}.mercer"
+        path = HERE / f"v{mercer.__version__}_{name}.mercer"
         if path.exists():
             print(f"{path.name} is there and stays as it is")
             continue
