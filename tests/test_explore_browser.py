@@ -1,5 +1,6 @@
 """The explorer in a real browser: by mouse, touch and keyboard, with hostile tables, dark, on a phone, and attacked."""
 
+import csv
 import json
 import threading
 import time
@@ -8,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import PROGRAM, Chromium, complaints, requests
+from chromium import PATIENCE, PROGRAM, Chromium, complaints, requests
 
 from mercer import datasets
+from mercer.io import read
 from mercer.tables.table import Table
 
 pytest.importorskip("starlette", reason="the server is an extra: pip install 'mercer[explore]'")
@@ -444,6 +446,42 @@ SHIFTS = """new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.shifted += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 setTimeout(() => { window.shifted ??= 0 }, 300)"""
+
+
+def test_rows_and_models_are_saved_where_the_browser_saves(browser, tanks, shown, tmp_path):
+    """By real clicks: the CSV has the selected rows, the model file transforms as the model that is shown."""
+    explorer, _ = shown(hostile())
+    browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    click(browser, f"{APP}.flagButton")
+    rows = browser.value(f"{APP}.selectedRows()")
+    click(browser, f"{APP}.rowsButton")
+    browser.until(f"{APP}.status.textContent.includes('rows.csv')")
+    click(browser, f"{APP}.modelButton")
+    browser.until(f"{APP}.status.textContent.includes('model.mercer')")
+    end = time.monotonic() + PATIENCE
+    while sorted(path.name for path in tmp_path.iterdir()) != ["model.mercer", "rows.csv"]:
+        assert time.monotonic() < end, list(tmp_path.iterdir())
+        time.sleep(0.05)
+    view = current(browser, explorer)
+    assert np.all(read(tmp_path / "model.mercer").model.transform(view.X) == view.Y)
+    lines = list(csv.DictReader((tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()))
+    assert [int(line["row"]) for line in lines] == rows
+    assert [float(line["component 1"]) for line in lines] == view.Y[rows, 0].tolist()
+
+
+def test_a_replaced_fit_is_sent_again_and_reduced_motion_is_respected(browser, shown):
+    shown(hostile())
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    before = browser.value(f"{APP}.model.model")
+    browser.value(
+        f"(() => {{ const app = {APP}, ask = app.link.ask; let n = 0; const replaced = Object.assign(new Error(), "
+        "{ replaced: true }); app.link.ask = (...args) => (n++ ? ask(...args) : Promise.reject(replaced)); "
+        "app.width.value = 1; app.refit(); app.link.tries = () => n })()"
+    )
+    browser.until(f"{APP}.model.model !== '{before}'")
+    assert browser.value(f"{APP}.link.tries()") > 1
+    assert browser.value(f"{APP}.map.drawn") is None  # no step of a glide
+    browser.ask("Emulation.setEmulatedMedia", features=[])
 
 
 def test_a_stopped_server_and_a_bad_file_are_told(browser, shown):
