@@ -4,12 +4,13 @@ import inspect
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, random_array
 from threadpoolctl import threadpool_limits
 
+from mercer import KernelPCA
 from mercer._core import registry, tiles
 from mercer.eigen import Operator, Uncentred, eigenpairs
-from mercer.kernels import RBF, Laplacian, Linear, Matern, Normalized, Polynomial
+from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Normalized, Polynomial
 from mercer.linalg.operators import Covariance, Dense, Gram
 from mercer.testing import OPERATOR_LAWS, check_operator, tile_height
 from mercer.testing.comparisons import obeyed
@@ -373,3 +374,14 @@ def test_many_columns_are_multiplied_in_blocks(kernel, dtype):
     wide, tall = Gram(kernel, X).repeated(), Gram(kernel, X)
     V = np.random.default_rng(1).normal(size=(40, 3)).astype(dtype)
     np.testing.assert_allclose(wide @ V, tall @ V, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Cosine()], ids=repr)
+def test_products_with_sparse_rows_use_their_factor(kernel):
+    X = random_array((300, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    V = np.random.default_rng(1).normal(size=(300, 3))
+    np.testing.assert_allclose(Gram(kernel, X) @ V, kernel(X.toarray(), X.toarray()) @ V, atol=1e-12)
+    product, _ = kernel.product(X, V)
+    np.testing.assert_allclose(product(X[:20]), kernel(X[:20].toarray(), X.toarray()) @ V, atol=1e-12)
+    sparse, dense = (KernelPCA(3, kernel=kernel).fit(rows) for rows in (X, X.toarray()))
+    np.testing.assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-6)

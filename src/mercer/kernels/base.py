@@ -60,6 +60,10 @@ class Kernel(Keywords, ABC, BaseEstimator):
         """Return the function (i, j) ↦ k(X[i], X[j]) of two slices of rows."""
         return lambda i, j: self(X[i, :], X[j, :])
 
+    def factor(self, X: Array) -> Any:
+        """Return the sparse F with k(X, X) = FFᵀ, if there is one for sparse rows; else None."""
+        return None
+
     def wide_gram(self, X: Array) -> np.ndarray | None:
         """Return k(X, X) by products over blocks of columns, if there are many more columns than rows; else None."""
         return None
@@ -234,7 +238,7 @@ class Radial(Profile):
         kernel = self.ready(X.shape[1])
         if kernel.lengthscale is not None or kernel.distance is not Radial.distance or not is_wide(X):
             return None
-        G = inner_products(X, center=True)
+        G = inner_products(X, X.mean(axis=0, dtype=float))
         norms = G.diagonal().copy()
         for i in row_slices(G):
             G[i] *= -2
@@ -386,13 +390,13 @@ def is_wide(X: Array) -> bool:
     return isinstance(X, np.ndarray) and X.shape[1] >= max(WIDE_COLUMNS, WIDE * X.shape[0])
 
 
-def inner_products(X: np.ndarray, center: bool = False) -> np.ndarray:
-    """Return XXᵀ in float64, of rows about their mean if ``center``, by a product for each block of columns."""
+def inner_products(X: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
+    """Return XXᵀ in float64, of rows about ``origin`` if it is given, by a product for each block of columns."""
     G = np.zeros((len(X), len(X)))
     for start in range(0, X.shape[1], BLOCK_COLUMNS):
         block = X[:, start : start + BLOCK_COLUMNS].astype(float)
-        if center:
-            block -= block.mean(axis=0)
+        if origin is not None:
+            block -= origin[start : start + BLOCK_COLUMNS]
         G += block @ block.T  # the product of a matrix with its transpose costs half
     return G
 

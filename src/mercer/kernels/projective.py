@@ -17,7 +17,7 @@ from .._core.arrays import Array, cast, columns, double, hstack, in_place, names
 from .._core.dask import computed, is_lazy
 from .._core.fields import Numbers
 from .._core.registry import register
-from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inverses, ones, sqnorms
+from .base import MOST_FEATURES, Projective, as_rows_of, in_float64, inner_products, inverses, is_wide, ones, sqnorms
 
 
 @register("linear")
@@ -52,6 +52,12 @@ class Linear(Projective):
             return super().onto(Z)
         centred = self._about_origin(Z)
         return lambda x: self._about_origin(as_rows_of(Z, x)) @ centred.T
+
+    def factor(self, X: Array) -> Any:
+        return X if issparse(X) and self.origin is None else None
+
+    def wide_gram(self, X: Array) -> np.ndarray | None:
+        return inner_products(X, self.origin) if is_wide(X) else None
 
     def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
         """x ↦ (x − o)ᵀ((Z − o)ᵀB): the cost for a row does not depend on the number of points."""
@@ -248,6 +254,14 @@ class Cosine(Projective):
     def onto(self, Z: Array) -> Callable[[Array], Array]:
         onto = super().onto(_unit(Z))
         return lambda x: onto(_unit(x))
+
+    def factor(self, X: Array) -> Any:
+        return _unit(X) if issparse(X) else None
+
+    def product(self, Z: Array, B: Array) -> tuple[Callable[[Array], Array], int]:
+        """x ↦ x̂ᵀ(ẐᵀB), as for the linear kernel."""
+        M = cast(in_float64(_unit(Z)).T @ double(B), B.dtype)
+        return lambda x: _unit(x) @ M, Z.shape[1]
 
     def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """(Σ C ẑ − (Σ C k) x̂) / ‖x‖."""

@@ -138,6 +138,9 @@ class Gram(Uncentred):
 
     def __matmul__(self, V: Array) -> Array:
         V = cast(V, self.dtype)
+        factor = self.kernel.factor(self.X)
+        if factor is not None:
+            return factor @ (factor.T @ V)
         if self.home is not None:
             return dask.symmetric_blocks(tiles.OneThread(self.kernel), self.home, V, tiles.PASS)
         share = self.kernel.symmetric(self.X) if self.kept is None else None

@@ -194,8 +194,8 @@ def principal_subspace(
     w = full((X.shape[0],), 1 / X.shape[0], X) if weights is None else double(asarray_like(weights, X))
     S = None if not center else w if mean is None else double(asarray_like(mean, X))
     gram = Gram(kernel, X).repeated() if gram is None else gram
-    if isinstance(solver, Davidson) and asked_auto and is_wide(X):
-        solver = Lanczos(tol=solver.tol)  # products with a stored matrix are cheap, and of such rows all are far apart
+    if isinstance(solver, Davidson) and asked_auto and (is_wide(X) or kernel.factor(X) is not None):
+        solver = Lanczos(tol=solver.tol)  # products with a stored matrix, or a sparse factor, are cheap
     A = Covariance(gram, w, S, groups)
     return _by_operator(kernel, X, q, A, solver, rng)
 
