@@ -395,49 +395,65 @@ def test_a_killed_worker_changes_nothing(X, cluster):
     assert_allclose(fitted.transform(X), expected.transform(X), atol=1e-12)
 
 
-def test_the_command_line_fits_on_a_scheduler(X, cluster, tmp_path):
-    """At its address; and one that nobody answers at is named."""
+def write_parts(X, folder):
+    """Write a table with texts and missing values as two files, and as one; return the pattern and the one."""
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow", exc_type=ImportError)
     pytest.importorskip("dask.dataframe")
+    texts = np.where(np.arange(N) % 3 == 0, "red", np.where(np.arange(N) < 300, "green", "blue"))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(colour=texts)
+    frame.loc[7, "b"] = np.nan
+    for i, rows in enumerate((slice(0, 200), slice(200, N))):
+        frame[rows].to_parquet(folder / f"part-{i}.parquet")
+    (folder / "whole").mkdir()
+    frame.to_parquet(folder / "whole" / "all.parquet")
+    return str(folder / "part-*.parquet"), folder / "whole" / "all.parquet"
+
+
+@pytest.mark.parametrize("missing", ["mean", "drop"])
+def test_the_command_line_fits_on_a_scheduler(X, cluster, tmp_path, missing):
+    """As on one table: texts, missing values and scales; and an address where nobody answers is named."""
     from test_cli import run
 
-    pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / "rows.parquet")
-    out = tmp_path / "model.mercer"
-    options = ("-o", out, "-q", "3", "--seed", "0", "--no-scale", "--cluster")
-    result = run("fit", tmp_path / "rows.parquet", *options, cluster.scheduler.address)
+    pattern, whole = write_parts(X, tmp_path)
+    options = ("-q", "3", "--seed", "0", "--landmarks", "40", "--missing", missing)
+    result = run("fit", pattern, "-o", tmp_path / "far.mercer", *options, "--cluster", cluster.scheduler.address)
     assert result.exit_code == 0, result.output
-    expected = mercer.KernelPCA(3, kernel=RBF("median"), solver="landmarks", random_state=0).fit(X)
-    with pytest.warns(UserWarning, match="recipe"):
-        assert_allclose(mercer.load(out).explained_variance_, expected.explained_variance_, rtol=1e-8)
+    assert run("fit", whole, "-o", tmp_path / "near.mercer", *options).exit_code == 0
+    far, near = (mercer.io.read(tmp_path / f"{name}.mercer") for name in ("far", "near"))
+    assert far.recipe.categories == near.recipe.categories
+    assert_allclose(far.recipe.scale, near.recipe.scale)
+    assert_allclose(far.recipe.fill, near.recipe.fill)
+    assert far.model.n_rows_ == near.model.n_rows_
+    assert_allclose(far.model.explained_variance_, near.model.explained_variance_, rtol=0.05)
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
-        result = run("fit", tmp_path / "rows.parquet", *options, "tcp://127.0.0.1:9", "--force")
+        result = run("fit", pattern, "-o", tmp_path / "no.mercer", "--cluster", "tcp://127.0.0.1:9")
     assert result.exit_code == 2
     assert "tcp://127.0.0.1:9" in result.stderr
 
 
-def test_the_command_line_fits_parquet_files_with_workers(X, tmp_path):
+def test_the_command_line_applies_a_model_to_folders(X, cluster, tmp_path):
+    """One file for each; those that exist are kept, so that an interrupted run goes on."""
     pd = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow", exc_type=ImportError)
-    pytest.importorskip("dask.dataframe")
     from test_cli import run
 
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(name="word")
-    for i, rows in enumerate((slice(0, 200), slice(200, N))):
-        frame[rows].to_parquet(tmp_path / f"part-{i}.parquet")
-    out = tmp_path / "model.mercer"
-    pattern = str(tmp_path / "part-*.parquet")
-    result = run("fit", pattern, "-o", out, "-q", "3", "--workers", "2", "--seed", "0")
-    assert result.exit_code == 2
-    assert "'name' holds no numbers" in result.stderr
-    assert not out.exists()
-    result = run("fit", pattern, "-o", out, "-q", "3", "--workers", "2", "--seed", "0", "--exclude", "name")
-    assert result.exit_code == 0, result.output
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    expected = mercer.KernelPCA(3, kernel=RBF("median"), solver="landmarks", random_state=0).fit(scaled)
-    with pytest.warns(UserWarning, match="recipe"):
-        fitted = mercer.load(out)
-    assert_allclose(fitted.explained_variance_, expected.explained_variance_, rtol=1e-8)
+    pattern, whole = write_parts(X, tmp_path)
+    options = ("-q", "2", "--seed", "0", "--landmarks", "40", "--missing", "mean")
+    assert run("fit", whole, "-o", tmp_path / "model.mercer", *options).exit_code == 0
+    out = tmp_path / "out"
+    for command, more in (("transform", ("--cluster", cluster.scheduler.address)), ("score", ())):
+        result = run(command, tmp_path / "model.mercer", pattern, "-o", out / command, *more)
+        assert result.exit_code == 0, result.output
+        assert sorted(path.name for path in (out / command).iterdir()) == ["part-0.parquet", "part-1.parquet"]
+    assert run("transform", tmp_path / "model.mercer", whole, "-o", tmp_path / "Y.parquet").exit_code == 0
+    parts = pd.concat([pd.read_parquet(out / "transform" / f"part-{i}.parquet") for i in range(2)])
+    assert_allclose(parts, pd.read_parquet(tmp_path / "Y.parquet"), atol=1e-9)
+    (out / "transform" / "part-1.parquet").unlink()
+    kept = (out / "transform" / "part-0.parquet").stat().st_mtime_ns
+    result = run("transform", tmp_path / "model.mercer", pattern, "-o", out / "transform")
+    assert "1 of 2 files exist" in result.stderr
+    assert (out / "transform" / "part-1.parquet").exists()
+    assert (out / "transform" / "part-0.parquet").stat().st_mtime_ns == kept
 
 
 NO_ROWS = {"sample", "sample_features", "interpolate", "latent_grid", "log_likelihood", "get_covariance"}

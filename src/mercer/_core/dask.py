@@ -411,8 +411,29 @@ def read_parquet(pattern: str, columns: list[str] | None = None) -> Any:
 
 
 def means_and_scales(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the standard deviation (1 for constant columns) of each column, in one pass."""
+    """Return the mean and the standard deviation (1 for constant columns) of each column, without NaN, in one pass."""
     import dask
+    import dask.array as da
 
-    mean, scale = dask.compute(X.mean(axis=0), X.std(axis=0))
+    X = as_rows(X, sizes=False)
+    mean, scale = dask.compute(da.nanmean(X, axis=0), da.nanstd(X, axis=0))
     return mean, np.where(scale > 0, scale, 1.0)
+
+
+def distinct(frame: Any, name: str) -> Any:
+    """Return the distinct values of a column of a Dask data frame, as a frame in memory."""
+    return frame[[name]].drop_duplicates().compute()
+
+
+def map_frames(frame: Any, f: Callable[..., np.ndarray], argument: Any, columns: list[str]) -> Any:
+    """Return the Dask data frame of partitions ``f(part, argument)``, arrays with these columns."""
+    import pandas as pd
+
+    meta = pd.DataFrame(np.empty((0, len(columns))), columns=columns)
+    return frame.map_partitions(_as_frame, f, argument, columns, meta=meta)
+
+
+def _as_frame(part: Any, f: Callable[..., np.ndarray], argument: Any, columns: list[str]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(f(part, argument), columns=columns)

@@ -9,6 +9,7 @@ import click
 
 from .errors import BadInput, log
 from .options import Names, Sink, Source, model_argument, progress, reading, writing
+from .parts import in_parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ keep_option = click.option("--keep", type=Names(), help="Columns of DATA to copy
 
 def applying(command: Callable) -> Callable:
     """Add MODEL, DATA and the options for input and output to a command."""
-    return model_argument(reading(keep_option(writing(command))))
+    return in_parts(command.__name__, model_argument(reading(keep_option(writing(command)))))
 
 
 class LoadedModel:

@@ -2,49 +2,87 @@
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
 import numpy as np
 
-from ...tables import Recipe, choose
+from ...tables import Recipe, choose, learn
+from ...tables.table import as_table, categories_of
 from .errors import BadInput, log
+from .options import Selection
 
-NUMERIC_KINDS = "biuf"  # NumPy's codes of booleans, integers and floats
+LOOKED_AT = 10_000  # rows that tell the kinds of the columns, and that an imputer is fitted on
 POLL_SECONDS = 0.5
 
 
 def fit_on_cluster(
     estimator: Any,
     path: str,
-    columns: Sequence[str],
-    exclude: Sequence[str],
-    scale: bool,
+    selection: Selection,
+    preparation: dict[str, Any],
     address: str | None,
     workers: int | None,
 ) -> tuple[Recipe, int]:
     """Fit the estimator to Parquet files; return the recipe of the columns and the number of rows."""
     from ..._core import dask
 
+    if selection.target is not None:
+        raise BadInput("A classifier needs its rows in memory. Leave out --workers and --cluster, or take fewer rows.")
     with dask.cluster(address, workers) as client:
         log(f"Cluster: {client.scheduler.address}, {len(client.scheduler_info()['workers'])} workers")
         frame = dask.read_parquet(path)
-        kinds = {name: getattr(dtype, "kind", "O") for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
-        chosen = choose(list(kinds), path, columns, exclude)
-        for name in chosen:
-            if kinds[name] not in NUMERIC_KINDS:
-                raise BadInput(f"{path}: column {name!r} is not numeric. Leave it out with --exclude {name!r}.")
-        X = dask.as_rows(frame[chosen])
-        mean, sd = dask.means_and_scales(X) if scale else (np.zeros(len(chosen)), np.ones(len(chosen)))
-        if not np.isfinite(mean).all():
-            name = chosen[int(np.argmin(np.isfinite(mean)))]
-            raise BadInput(f"{path}: column {name!r} has missing or infinite values. Leave it out with --exclude.")
-        recipe = Recipe(chosen, {}, "error", fill=mean, mean=mean, scale=sd, width=len(kinds))
+        used = choose(list(frame.columns), path, [*selection.columns, *selection.include] if selection.columns else [],
+                      selection.exclude)  # fmt: skip
+        frame = frame[used]
+        recipe = _learned(frame, path, selection, preparation)
         with _task_counter(client):
-            estimator.fit((X - recipe.mean) / recipe.scale)
-    return recipe, X.shape[0]
+            estimator.fit(_rows(frame, recipe))
+    return recipe, int(estimator.n_rows_ if hasattr(estimator, "n_rows_") else len(frame))
+
+
+def _learned(frame: Any, path: str, selection: Selection, preparation: dict[str, Any]) -> Recipe:
+    """Return the recipe: kinds of columns by the first rows, categories, means and scales by all."""
+    from ..._core import dask
+
+    some = replace(as_table(frame.head(LOOKED_AT, npartitions=-1)), source=path)
+    recipe = learn(some, **selection.arguments(), strict=selection.strict, **preparation | {"scale": False})
+    texts = {name: categories_of(as_table(dask.distinct(frame, name)).columns[name]) for name in recipe.categories}
+    plain = replace(recipe, categories=texts, imputer=None, missing="drop" if recipe.missing == "drop" else "mean")
+    widths = [len(texts.get(name, (name,))) for name in recipe.columns]
+    fill = np.full(sum(widths), np.nan)
+    plain = replace(plain, fill=fill, mean=np.zeros(len(fill)), scale=np.ones(len(fill)))
+    mean, sd = dask.means_and_scales(_rows(frame, plain))
+    unscaled = np.repeat([name in texts or not preparation["scale"] for name in recipe.columns], widths)
+    found = replace(
+        plain,
+        missing=recipe.missing,
+        fill=mean,
+        mean=np.where(unscaled, 0.0, mean),
+        scale=np.where(unscaled, 1.0, sd),
+    )
+    if recipe.missing != "impute":
+        return found
+    filled = found._scaled(replace(found, missing="mean").encode(some))
+    return replace(found, imputer=preparation["imputer"].fit(filled))
+
+
+def _rows(frame: Any, recipe: Recipe) -> Any:
+    """Return the rows for the model as a lazy data frame."""
+    from ..._core import dask
+
+    return dask.map_frames(frame, _prepared, recipe, recipe.features)
+
+
+def _prepared(part: Any, recipe: Recipe) -> np.ndarray:
+    """Return the rows of one partition; none if all of them are left out."""
+    table = as_table(part)
+    if len(part) == 0 or (recipe.missing == "drop" and np.isnan(recipe.encode(table)).any(axis=1).all()):
+        return np.empty((0, len(recipe.features)))
+    return recipe.apply(table)[0]
 
 
 @contextmanager

@@ -103,6 +103,7 @@ Examples:
 @click.option("--clusters", type=int, help="Number of clusters of a mixture.")
 @click.option("--alpha", type=float, help="False alarm rate of a monitor.")
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
+@click.option("--landmarks", type=int, help="Number of landmarks; chooses --solver landmarks.")
 @click.option("--preimage", help="auto, fixed_point, gradient, distances, smoother or learned.")
 @click.option("--seed", type=int, help="Random seed.")
 @click.option("--workers", type=int, help="Fit with this many processes; DATA are Parquet files, 'part-*.parquet'.")
@@ -141,21 +142,26 @@ def fit(
     if workers is not None or cluster is not None:
         from .clusters import fit_on_cluster
 
-        chosen = selection.columns, selection.exclude
-        recipe, n = fit_on_cluster(estimator, data.path, *chosen, not no_scale, cluster, workers)
+        preparation = _preparation(missing, no_scale, settings["seed"])
+        recipe, n = fit_on_cluster(estimator, data.path, selection, preparation, cluster, workers)
         messages = [f"{data.path}: {plural(n, 'row')}, {count(recipe.columns, 'column')}"]
     else:
-        preparation = {"missing": missing, "scale": not no_scale}
-        if missing == "impute":
-            from ... import KernelPCAImputer
-
-            preparation["imputer"] = KernelPCAImputer(random_state=settings["seed"])
+        preparation = _preparation(missing, no_scale, settings["seed"])
         recipe, n, messages = _fit_to_table(estimator, data, selection, preparation, many_classes)
     save(estimator, output, recipe=recipe)
     for line in [*messages, f"{output}: {summary(estimator)}"]:  # after success: an error is a single line
         log(line)
     if json:
         print_json(facts(estimator) | {"output": output, "bytes": os.path.getsize(output), "rows": n})
+
+
+def _preparation(missing: str, no_scale: bool, seed: int | None) -> dict[str, Any]:
+    """Return the arguments of ``learn`` for missing values and scales."""
+    if missing != "impute":
+        return {"missing": missing, "scale": not no_scale}
+    from ... import KernelPCAImputer
+
+    return {"missing": missing, "scale": not no_scale, "imputer": KernelPCAImputer(random_state=seed)}
 
 
 def _fit_to_table(
@@ -207,6 +213,8 @@ def _told(found: Check, path: str) -> list[str]:
 def build(model: str, settings: dict[str, Any]) -> Any:
     """Return the estimator for the options; an option that it does not have is refused by name."""
     params = {PARAMETERS[name]: value for name, value in settings.items() if name in PARAMETERS and value is not None}
+    if settings.get("landmarks") is not None:
+        params["solver"] = _landmarks(settings["landmarks"], settings.get("solver"))
     kernel = _kernel(settings)
     if model != "monitor":
         return _estimator(model, model, params | {"kernel": kernel})
@@ -215,6 +223,15 @@ def build(model: str, settings: dict[str, Any]) -> Any:
     if params or not default_kernel:  # else the monitor chooses the model inside
         own["estimator"] = _estimator("kpca", "monitor", params | {"kernel": kernel})
     return _estimator("monitor", "monitor", own)
+
+
+def _landmarks(n: int, solver: str | None) -> Any:
+    """Return the solver for a number of landmarks."""
+    from ...eigen import Landmarks
+
+    if solver not in {None, "landmarks"} or n < 1:
+        raise click.UsageError("--landmarks takes a positive number, and no other --solver than landmarks.")
+    return Landmarks(n)
 
 
 def _estimator(name: str, model: str, params: dict[str, Any]) -> Any:
