@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -25,13 +25,13 @@ from mercer.eigen import Exact, Landmarks
 from mercer.kernels import RBF, Polynomial, Precomputed, Sigmoid
 from mercer.rkhs import FeatureGaussian, principal_subspace
 from mercer.rkhs.basis import Coordinates
-from mercer.rkhs.em import EMPTY, by_chance, by_kmeans, em
+from mercer.rkhs.em import EMPTY, by_chance, by_kmeans, by_spectrum, em
 
 pytestmark = [*usual, pytest.mark.filterwarnings("ignore:The clusters have")]
 
 MODELS = [
     KernelPCAMixture(n_init=2),
-    KernelPCAMixture(n_init=1, init="random", solver="landmarks", random_state=0),
+    KernelPCAMixture(n_init=1, init="random", kernel=RBF(gamma="median"), solver="landmarks", random_state=0),
     KernelPCAMixture(n_components=None, n_init=1, init="kmeans", noise_variance=0.05, kernel=RBF(gamma="median")),
     KernelPCAMixture(n_components=0, n_init=1, kernel=Polynomial(2, gamma="scale", coef0=0.5)),
 ]
@@ -465,7 +465,7 @@ def test_a_gram_matrix_that_does_not_fit_is_refused(monkeypatch):
 def test_the_table_of_clusters_chooses_three():
     X = three_clusters(0)
     model = KernelPCAMixture(n_components=2, kernel=RBF(gamma=10.0), n_init=2, random_state=0)
-    choice = select.n_clusters(model, X, range(1, 5))
+    choice = select.n_clusters(model, X, range(1, 5), rule="bic")
     assert choice.best == select.n_clusters(model, X, [3, 4], rule="icl").best == 3
     assert choice.estimator.n_clusters == len(choice.estimator.weights_) == 3
     likelihoods = [row.log_likelihood for row in choice.table.values()]
@@ -479,7 +479,7 @@ def test_scores_are_those_of_their_definitions():
     X = three_clusters(0)
     kernel, rho = RBF(gamma=2.0), 0.01
     model = KernelPCAMixture(n_components=1, kernel=kernel, noise_variance=rho, n_init=2, random_state=0)
-    row = select.n_clusters(model, X, [2]).table[2]
+    row = select.n_clusters(model, X, [2], rule="bic").table[2]
     D = int(np.sum(principal_subspace(kernel, X, solver="exact").variances > rho))
     fitted = clone(model).set_params(n_clusters=2).fit(X)
     L, R = fitted.score_samples(X).sum(), fitted.responsibilities_
@@ -492,6 +492,58 @@ def test_scores_are_those_of_their_definitions():
 @pytest.mark.parametrize("options", [{"n_components": [1, 2]}, {"init": np.ones((90, 2))}])
 def test_numbers_of_clusters_are_compared_on_equal_terms(options):
     with pytest.raises(ValueError, match="for one number of clusters"):
-        select.n_clusters(KernelPCAMixture(**options), three_clusters(0))
+        select.n_clusters(KernelPCAMixture(**options), three_clusters(0), rule="bic")
     with pytest.raises(ValueError, match="rule='aic'"):
         select.n_clusters(KernelPCAMixture(), three_clusters(0), rule="aic")
+
+
+# Starts and widths from neighbours
+
+
+def nested(seed, n=300):
+    """Two circles, and two half moons: clusters that no Gaussian in the plane describes."""
+    circles = make_circles(n, noise=0.05, factor=0.5, random_state=seed)
+    return [circles, make_moons(n, noise=0.05, random_state=seed)]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_circles_and_moons_come_apart_without_a_width(seed):
+    for X, y in nested(seed):
+        mixture = KernelPCAMixture(2, random_state=0).fit(X)
+        assert adjusted_rand_score(y, mixture.labels_) > 0.95
+        assert mixture.kernel_.gamma == pytest.approx(RBF("local").bind(X).gamma)
+
+
+def test_the_local_width_is_a_quarter_over_the_distance_to_the_tenth_neighbour():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    t = np.sort(((X[:, None] - X) ** 2).sum(axis=2), axis=1)[:, 10]
+    assert RBF("local").bind(X).gamma == pytest.approx(1 / (4 * np.sort(t)[29]))
+    repeated = np.repeat(X, 3, axis=0)
+    assert RBF("local").bind(repeated).gamma == pytest.approx(RBF("local").bind(X).gamma)
+
+
+@pytest.mark.parametrize("solver", ["exact", Landmarks(n=200)], ids=str)
+def test_the_spectral_start_finds_nested_clusters_with_any_kernel(solver):
+    X, y = nested(0)[0]
+    for kernel in (RBF("local"), RBF("median"), Polynomial(2, gamma="scale")):
+        w = np.full(len(X), 1 / len(X))
+        coordinates = Coordinates.of(kernel.bind(X), X, Exact() if solver == "exact" else solver, weights=w, q=4,
+                                     rng=np.random.default_rng(0))  # fmt: skip
+        R = by_spectrum(X, coordinates, 2, w, np.random.default_rng(0))
+        assert set(R.ravel()) == {0.0, 1.0}
+        if kernel.distance is not None:
+            assert adjusted_rand_score(y, R.argmax(axis=1)) > 0.9
+
+
+def test_numbers_of_clusters_by_density():
+    """Clusters of any shape are counted, and noise has one."""
+    model = KernelPCAMixture(random_state=0)
+    for X, y in [*nested(0), two_cs(0), (three_clusters(0), range(3))]:
+        choice = select.n_clusters(model, X)
+        assert choice.best == len(set(y))
+        assert len(choice.estimator.weights_) == choice.best
+        assert choice.stability > 0.8
+        assert sum(choice.table.values()) == pytest.approx(1)
+    noise = select.n_clusters(model, np.random.default_rng(0).random((200, 3)))
+    assert noise.best == 1
+    assert "nothing speaks for more than one" in str(noise)

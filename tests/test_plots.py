@@ -87,8 +87,9 @@ SHORTCUTS = {
     "Importance of one": lambda ax: importance(MODEL, X).plot(1, ax=ax),
     "ComponentChoice": lambda ax: CHOSEN.plot(ax=ax),
     "ClusterChoice": lambda ax: mercer.select.n_clusters(
-        mercer.KernelPCAMixture(kernel=RBF(2.0), n_init=1), X, (1, 2)
+        mercer.KernelPCAMixture(kernel=RBF(2.0), n_init=1), X, (1, 2), rule="bic"
     ).plot("icl", ax=ax),
+    "DensityChoice": lambda ax: mercer.select.n_clusters(mercer.KernelPCAMixture(n_init=1), X).plot(ax=ax),
 }
 PICTURES |= SHORTCUTS
 

@@ -1,4 +1,4 @@
-"""Widths that follow from data: the rules behind ``gamma=None | "scale" | "median"``.
+"""Widths that follow from data: the rules behind ``gamma=None | "scale" | "median" | "local"``.
 
 If no width is given, γ = ½ / median distance: exp(−‖x − y‖²/2σ²) with σ² the median squared distance. On 29 tables, raw
 and standardised, no other rule of its kind was better for both components and classifiers (benchmarks/widths.py).
@@ -21,6 +21,9 @@ UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
 MEDIAN_ROWS = 2000  # whose pairs "median" uses: 4 million distances
 DEFAULT_ROWS = 500  # whose pairs the default uses: within a few per cent, in milliseconds
+NEIGHBOUR = 10  # the neighbour whose distance "local" uses
+ROUNDING = 1e-12  # of the largest distance: rows that are closer are equal
+LOCAL = 0.25  # over its median squared distance: narrow enough for clusters that are curved, and wide enough for EM
 DEFAULT = 0.5  # times 1/median: the width if none is given
 
 
@@ -43,7 +46,9 @@ def resolve_gamma(kernel: Any, X: Array, weights: Array | None = None) -> float:
         return 1 / (_nonzero(variance(X, weights)) * X.shape[1])
     if gamma == "median":
         return 1 / _nonzero(median_distance(X, weights, distance))
-    raise ValueError(f"gamma must be a number, None, 'scale' or 'median', and {gamma!r} was given.")
+    if gamma == "local":
+        return LOCAL / _nonzero(neighbour_distance(X, distance))
+    raise ValueError(f"gamma must be a number, None, 'scale', 'median' or 'local', and {gamma!r} was given.")
 
 
 def resolve_lengthscale(kernel: Any, d: int) -> float:
@@ -109,6 +114,23 @@ def median_distance(
         return _median(t[positive])
     w = double(take(weights, rows))
     return _weighted_median(t[positive], xp.reshape(w[:, None] * w, (-1,))[positive])
+
+
+def neighbour_distance(X: Array, distance: Callable[[Array, Array], Array] | None = None) -> float:
+    """Return the median distance, by default squared, to the 10th neighbour among the distinct rows.
+
+    Of many rows, the neighbours of evenly spaced ones are used, so that the result does not depend on their number.
+    """
+    from .base import sqdist
+
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEDIAN_ROWS)).astype(int)
+    part = double(take(X, rows))
+    t = (distance or sqdist)(part, part)
+    xp = namespace(t)
+    same = t <= ROUNDING * xp.max(t)
+    first = xp.nonzero(xp.argmax(arrays.cast(same, xp.int8), axis=1) == arrays.asarray_like(np.arange(len(rows)), t))[0]
+    nearest = xp.sort(arrays.columns(arrays.rows(t, first), first), axis=1)
+    return _median(nearest[:, min(NEIGHBOUR, nearest.shape[0] - 1)])
 
 
 def _median(t: Array) -> float:

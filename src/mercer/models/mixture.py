@@ -26,7 +26,7 @@ from ..preimage import bind_preimage
 from ..preimage.batches import batches, stacked
 from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.basis import Coordinates
-from ..rkhs.em import best_run, by_chance, by_kmeans, em
+from ..rkhs.em import best_run, by_chance, by_kmeans, by_spectrum, em
 from ..rkhs.landmarks import choose
 from ..rkhs.mixture import FeatureMixture, component, loading_step, posterior
 from ..rkhs.positive import given
@@ -34,12 +34,17 @@ from . import diagnostics, validation
 from .base import fitted_copy
 from .distinct import Rows
 from .drawing import ClusterPlotMixin
-from .kernel_parameter import KernelParameterMixin
+from .kernel_parameter import KernelParameterMixin, with_width
 from .parameters import AT_LEAST_0, AT_LEAST_1, POSITIVE, KernelLike, check_count, constraints, generator
 
 WHOLE = 1_000  # samples up to which "auto" factors the whole Gram matrix
 UPDATES = {"direct": component, "em": loading_step}
-STARTS = {"auto": (by_chance, by_kmeans), "random": (by_chance,), "kmeans": (by_kmeans,)}
+STARTS = {
+    "auto": ("spectral", "kmeans", "random"),
+    "spectral": ("spectral",),
+    "random": ("random",),
+    "kmeans": ("kmeans",),
+}
 
 
 @register("mixture")
@@ -62,17 +67,21 @@ class KernelPCAMixture(
     noise_variance : float, default=0.01
         ρ, the noise variance in every direction of the feature space, in the units of k(x, x).
     kernel : str, Kernel or callable, default="rbf"
-        As in :class:`KernelPCA`.
+        As in :class:`KernelPCA`. A radial kernel without a given width has ``gamma="local"``: a quarter of the
+        reciprocal of the median squared distance to the 10th neighbour.
     solver : {"auto", "exact", "landmarks"} or a solver, default="auto"
         ``"exact"`` factors the whole Gram matrix, once for all iterations; ``"landmarks"``, or ``Landmarks(n=1000)`` of
         :mod:`mercer.eigen`, works in the span of few samples and stores n × 500 numbers. ``"auto"`` is exact for up to
         1000 samples.
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
         How ``sample`` finds pre-images: a name or an instance from :mod:`mercer.preimage`.
-    init : {"auto", "random", "kmeans"} or array-like of shape (n_samples, n_clusters), default="auto"
-        Initial responsibilities of EM: random, by kernel k-means, both in turn (``"auto"``), or an array.
+    init : {"auto", "spectral", "random", "kmeans"} or array-like of shape (n_samples, n_clusters), default="auto"
+        Initial responsibilities of EM: by spectral clustering of the neighbours, random, by kernel k-means, or an
+        array. ``"auto"`` is the spectral start alone at a local width, and otherwise spectral, k-means and random ones
+        in turn.
     n_init : int, default=10
-        Number of initialisations; the result of highest likelihood is kept. An array as ``init`` is one initialisation.
+        Number of initialisations; the result of highest likelihood is kept. The spectral start, if it is the only kind,
+        and an array are one initialisation.
     loadings : {"direct", "em"}, default="direct"
         How the axes of a cluster are found in an iteration: at once, from eigenpairs (Zhou eq. 20), or by a step of EM
         for the matrices Qᵢ (eq. 11), which ends at the same axes after many more iterations.
@@ -169,13 +178,13 @@ class KernelPCAMixture(
         return self
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
-        kernel = as_kernel(self.kernel)
+        kernel = with_width(as_kernel(self.kernel), "local")
         X = validation.check_rows(self, X, kernel, fit=True)
         rows = Rows.of(kernel, X, sample_weight, getattr(self, "feature_names_in_", None))
         q, rho = self._components(), float(self.noise_variance)
         rng = generator(self.random_state)
         coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
-        starts = self._starts(coordinates, rows, X.shape[0], rng)
+        starts = self._starts(kernel, coordinates, rows, X.shape[0], rng)
         steps = partial(em, coordinates, q=q, rho=rho, w=rows.w, update=UPDATES[self.loadings])
         best = best_run(starts, steps, self.tol, self.max_iter)
         mixture = best.last.mixture(coordinates)
@@ -206,22 +215,34 @@ class KernelPCAMixture(
             solver = choose(("exact" if n <= WHOLE else "landmarks") if solver == "auto" else solver, n, q)
         return Coordinates.of(rows.kernel, rows.points, solver, gram=rows.gram, q=q, weights=rows.w, rng=rng)
 
-    def _starts(self, coordinates: Coordinates, rows: Rows, n: int, rng: np.random.Generator) -> list[Callable]:
-        """Return functions that give the initial responsibilities."""
+    def _starts(
+        self, kernel: Kernel, coordinates: Coordinates, rows: Rows, n: int, rng: np.random.Generator
+    ) -> list[Callable]:
+        """Return functions that give the initial responsibilities.
+
+        At a local width the highest likelihood is not that of the best clusters, and the spectral start is the only
+        one.
+        """
         if not isinstance(self.init, str):
             return [partial(rows.merged, self._given(n))]
         k = min(self.n_clusters, len(rows.w))
-        kinds = islice(cycle(STARTS[self.init]), self.n_init)
-        own = rng.spawn(self.n_init)
-        return [partial(kind, coordinates, k, rows.w, own_rng) for kind, own_rng in zip(kinds, own, strict=True)]
+        alone = self.init == "spectral" or (self.init == "auto" and getattr(kernel, "gamma", None) == "local")
+        names = ["spectral"] if alone else list(islice(cycle(STARTS[self.init]), self.n_init))
+        kinds: dict[str, Callable] = {
+            "spectral": partial(by_spectrum, rows.points),
+            "kmeans": by_kmeans,
+            "random": by_chance,
+        }
+        own = rng.spawn(len(names))
+        return [partial(kinds[name], coordinates, k, rows.w, own_rng) for name, own_rng in zip(names, own, strict=True)]
 
     def _given(self, n: int) -> np.ndarray:
         """Return the responsibilities given as ``init``, normalised."""
         R = check_array(self.init, dtype=np.float64, input_name="init")
         if R.shape != (n, self.n_clusters) or np.any(R < 0) or np.any(R.sum(axis=1) <= 0):
             raise ValueError(
-                f"init must be 'auto', 'random', 'kmeans', or an array of numbers ≥ 0 of shape {(n, self.n_clusters)} "
-                f"with a positive sum in every row; an array of shape {R.shape} was given."
+                f"init must be one of {', '.join(map(repr, STARTS))}, or an array of numbers ≥ 0 of shape "
+                f"{(n, self.n_clusters)} with a positive sum in every row; an array of shape {R.shape} was given."
             )
         return R / R.sum(axis=1, keepdims=True)
 

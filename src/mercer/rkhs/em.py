@@ -1,17 +1,27 @@
 """EM for mixtures in feature space (Zhou eq. 17–20): initialisation, iterations and convergence."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+from scipy.linalg import eigh
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
+from .._core.arrays import Array
 from .._core.blas import single_blas
-from .._core.tiles import followed
+from .._core.tiles import followed, map_rows
+from ..kernels import Kernel
+from ..kernels.base import in_float64
+from ..kernels.width import NEIGHBOUR
 from .basis import Coordinates
 from .mixture import Component, FeatureMixture, component, component_energies, density, posterior
 
 EMPTY = 1e-10  # of all rows: a component of less weight has lost its rows
+SPECTRAL_ROWS = 1500  # whose affinities are stored and decomposed
+KMEANS = 3  # starts of k-means on spectral coordinates
 LLOYD = 100  # iterations of k-means, which only initialises EM
 
 
@@ -132,6 +142,46 @@ def by_kmeans(coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Ge
         held = R.sum(axis=0) > 0
         centres[held] = (R.T @ F)[held] / R.sum(axis=0)[held, None]
     return np.eye(k)[labels]
+
+
+def by_spectrum(points: Array, coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return responsibilities 0 and 1 by spectral clustering of the rows ``points``: (n, k).
+
+    The affinity of two rows is exp(−d²/s), s the median of d² to the 10th neighbour: clusters that are curved or nested
+    come apart, whatever the width of the kernel is. Of many rows, a random subset is clustered, and the others join the
+    nearest one in feature space.
+    """
+    n = len(w)
+    some = np.arange(n) if n <= SPECTRAL_ROWS else np.sort(rng.choice(n, SPECTRAL_ROWS, replace=False))
+    U = spectral_coordinates(distances(coordinates.kernel, points[some]), k)
+    kmeans = KMeans(min(k, len(U)), n_init=KMEANS, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        labels = kmeans.fit_predict(U)
+    if len(some) < n:
+        F = coordinates.F[some]
+        half = np.sum(F**2, axis=1) / 2
+        labels = labels[map_rows(lambda f: np.argmax(f @ F.T - half, axis=1), coordinates.F, width=len(some))]
+    return np.eye(k)[labels]
+
+
+def distances(kernel: Kernel, Z: Array) -> np.ndarray:
+    """Return the distances that a radial kernel is a function of, or the squared ones in feature space."""
+    if kernel.distance is not None:
+        return np.asarray(kernel.distance(in_float64(Z), in_float64(Z)))
+    K = np.asarray(kernel(in_float64(Z), in_float64(Z)))
+    return np.maximum(K.diagonal()[:, None] + K.diagonal() - 2 * K, 0)
+
+
+def spectral_coordinates(t: np.ndarray, k: int) -> np.ndarray:
+    """Return the k leading eigenvectors of D^{−½}AD^{−½}, A = exp(−t/s), with rows of length 1: (n, k)."""
+    n = len(t)
+    neighbour = min(NEIGHBOUR, n - 1)
+    s = np.median(np.partition(t, neighbour, axis=1)[:, neighbour])
+    A = np.exp(-t / (s or 1.0))
+    root = np.sqrt(A.sum(axis=1))
+    U = eigh(A / root[:, None] / root, subset_by_index=[max(n - k, 0), n - 1])[1]
+    return U / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), np.finfo(float).tiny)
 
 
 def _seeds(F: np.ndarray, k: int, w: np.ndarray, rng: np.random.Generator) -> list[int]:

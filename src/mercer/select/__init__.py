@@ -3,7 +3,7 @@
 Each function that compares returns a table of scores, the best value, and an estimator with it.
 """
 
-from .clusters import ClusterChoice, n_clusters
+from .clusters import ClusterChoice, DensityChoice, n_clusters
 from .components import ComponentChoice, n_components
 from .kernels import Cost, Search, kernel, kernel_cost
 from .novelty import held_out, threshold
@@ -16,6 +16,7 @@ __all__ = [
     "ClusterChoice",
     "ComponentChoice",
     "Cost",
+    "DensityChoice",
     "Search",
     "Stability",
     "Widths",
