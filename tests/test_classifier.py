@@ -587,3 +587,23 @@ def test_the_calibration_minimises_the_loss_with_its_prior():
     T, b = calibration.temperature(joint, y, w)
     assert not b.any()
     assert loss(T, b) < min(loss(0.99 * T, b), loss(1.01 * T, b))
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "balanced_accuracy", "roc_auc_ovr"])
+def test_other_scores_are_those_of_a_grid_search(data, scoring):
+    X, y = data
+    fold = classifier_cv.stratified_folds(np.unique(y, return_inverse=True)[1], 4, np.random.default_rng(0))
+    grid = {"noise_ratio": [0.1, 1e-2], "n_components": [None, 1]}
+    settings = {"noise_ratios": grid["noise_ratio"], "n_components": grid["n_components"], "scoring": scoring}
+    search = KernelPCAClassifierCV([RBF(0.5)], **settings, cv=PredefinedSplit(fold), calibration=None).fit(X, y)
+    model = KernelPCAClassifier(kernel=RBF(0.5), calibration=None, solver="exact")
+    expected = GridSearchCV(model, grid, cv=PredefinedSplit(fold), scoring=scoring).fit(X, y)
+    assert search.best_score_ == pytest.approx(expected.best_score_, abs=1e-9)
+    found = sorted(search.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(found, sorted(expected.cv_results_["mean_test_score"]), atol=1e-9)
+
+
+def test_the_limiting_rule_has_no_log_loss(data):
+    search = KernelPCAClassifierCV([RBF(0.5)], noise_ratios=[0.0, 0.1], scoring="neg_log_loss").fit(*data)
+    assert search.best_params_["noise_ratio"] == 0.1
+    assert np.all(np.isinf(search.errors_[0, 0, 0, 0]))

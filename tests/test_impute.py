@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.stats import multivariate_normal
 from sklearn import config_context
 from sklearn.datasets import load_digits
@@ -15,6 +16,7 @@ from test_estimator_checks import OMITTED
 
 from mercer import KernelPCA, KernelPCAImputer, datasets
 from mercer._core.registry import KERNELS
+from mercer.app.cli import main
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.preimage.conditional import SHRINKAGE, Conditional
 from mercer.preimage.imputation import average, completions, hide, nearest
@@ -286,3 +288,21 @@ def test_the_same_seed_gives_the_same_values():
     X, _ = erased(helix(), 0.1)
     one, two = (KernelPCAImputer(3, kernel="rbf", random_state=5).fit_transform(X) for _ in range(2))
     np.testing.assert_array_equal(one, two)
+
+
+def test_the_command_fills_a_table_and_reports_it(tmp_path):
+    X, missing = erased(helix(80), 0.1)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(name="row")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    args = ["impute", str(tmp_path / "data.csv"), "-o", str(tmp_path / "full.csv"), "--report"]
+    result = CliRunner().invoke(main, [*args, str(tmp_path / "filled.html")])
+    assert result.exit_code == 0, result.output
+    full = pd.read_csv(tmp_path / "full.csv")
+    assert list(full.columns) == ["a", "b", "c", "name"]
+    expected = KernelPCAImputer(random_state=0).fit_transform(X)
+    np.testing.assert_allclose(full[["a", "b", "c"]].to_numpy(), expected)
+    page = (tmp_path / "filled.html").read_text()
+    assert f"{missing.sum()} missing values" in page
+    assert "uncertainty" in page
+    unknown = CliRunner().invoke(main, [*args[:-1], "--force", "--exclude", "d"])
+    assert unknown.exit_code != 0

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.fields import Count, Labels, Maybe, Names, Numbers
 from .._core.registry import stored
-from .._core.sklearn import CallbackSupportMixin, with_callbacks
+from .._core.sklearn import CallbackSupportMixin, StrOptions, with_callbacks
 from .._core.tiles import in_threads
 from ..kernels import RBF, Kernel, Precomputed, as_kernel
 from ..kernels.width import median_sqdist
@@ -22,6 +23,7 @@ from ..linalg.operators import Gram
 from ..rkhs.held_out import HeldOut
 from . import validation
 from .classifier import KernelPCAClassifier
+from .classifier_scoring import loss_of, score_of
 from .drawing import RegionPlotMixin
 from .parameters import AT_LEAST_0, AT_LEAST_1, constraints, generator
 from .targets import check_labels, class_components, class_priors
@@ -62,6 +64,11 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         Number of stratified folds, or any other value that scikit-learn takes.
     n_repeats : int, default=1
         Number of repetitions with different folds, if ``cv`` is a number.
+    scoring : str or None, default=None
+        What is maximised, from the same single pass: None for the accuracy, ``"neg_log_loss"``,
+        ``"balanced_accuracy"``, or another name of scikit-learn's scorers that need predictions or probabilities, which
+        are called once for each combination and fold. Probabilities are those before calibration; the limiting rule has
+        none.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         Calibration of the best model, as in :class:`KernelPCAClassifier`.
     refit : bool, default=True
@@ -74,11 +81,11 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     best_params_ : dict
         The parameters of ``KernelPCAClassifier`` with the smallest error.
     best_score_ : float
-        Their mean accuracy over the folds.
+        Their mean accuracy, or score, over the folds.
     best_estimator_ : KernelPCAClassifier
         The best model fitted on all samples, if ``refit`` is true.
     errors_ : ndarray of shape (kernels, shrinkages, priors, noise_ratios, n_components)
-        The mean error over the folds of each combination.
+        The mean error over the folds of each combination, or minus its score.
     grid_ : dict
         The values along each axis of ``errors_``.
     cv_results_ : dict of ndarray
@@ -107,6 +114,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     priors: Sequence = ("empirical",)
     cv: Any = 5
     n_repeats: int = 1
+    scoring: str | None = None
     calibration: str | None = "auto"
     refit: bool = True
     random_state: Any = None
@@ -131,6 +139,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         priors=[list, tuple],
         cv=["cv_object"],
         n_repeats=[AT_LEAST_1],
+        scoring=[StrOptions(set(get_scorer_names())), None],
         calibration=KernelPCAClassifier._parameter_constraints["calibration"],
         refit=["boolean"],
     )
@@ -231,15 +240,17 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             log_priors = [np.log(class_priors(priors, shares)[seen]) for priors in self.grid_["priors"]]
         truth = np.where(np.isin(y[held], seen), np.searchsorted(seen, y[held]), -1)
         shrinkages = self.grid_["shrinkage"]
-        return [classes.misclassified(shrinkage, truth, q[:, seen], ratios, log_priors) for shrinkage in shrinkages]
+        loss = loss_of(self.scoring, self.classes_)
+        return [classes.losses(shrinkage, truth, q[:, seen], ratios, log_priors, loss) for shrinkage in shrinkages]
 
     def _choose(self, errors: np.ndarray, sizes: np.ndarray) -> None:
         """Average the errors over the folds, weighted by their sizes, and choose the first of the smallest."""
         self.errors_ = np.average(errors, axis=0, weights=sizes)
         index = np.unravel_index(np.argmin(np.round(self.errors_, DIGITS)), self.errors_.shape)
         self.best_params_ = {name: self.grid_[name][i] for name, i in zip(AXES, index, strict=True)}
-        self.best_score_ = 1 - float(self.errors_[index])
-        self._spread = errors.std(axis=0)
+        self.best_score_ = float(score_of(self.scoring, self.errors_[index]))
+        with np.errstate(invalid="ignore"):  # of infinite losses
+            self._spread = errors.std(axis=0)
 
     @property
     def cv_results_(self) -> dict[str, np.ndarray]:
@@ -249,7 +260,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         for name, index in zip(AXES, indices, strict=True):
             results[f"param_{name}"] = _objects(self.grid_[name])[index]
         return results | {
-            "mean_test_score": 1 - self.errors_.ravel(),
+            "mean_test_score": score_of(self.scoring, self.errors_.ravel()),
             "std_test_score": self._spread.ravel(),
             "rank_test_score": rankdata(np.round(self.errors_.ravel(), DIGITS), method="min").astype(int),
         }

@@ -3,7 +3,7 @@
 One decomposition for each class and shrinkage gives the results for all numbers of axes, noise variances and priors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -134,28 +134,32 @@ class HeldOut:
             turn = turn @ W
         return lam, turn, slice(None)
 
-    def misclassified(
+    def losses(
         self,
         shrinkage: float,
         truth: np.ndarray,
         q: np.ndarray,
         noise_ratios: Sequence[float],
         log_priors: Sequence[np.ndarray],
+        loss: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
     ) -> np.ndarray:
-        """Return the error rate of each rule on the held-out rows (Zhou eq. 21–23): (priors, ratios, candidates).
+        """Return the loss of each rule on the held-out rows (Zhou eq. 21–23): (priors, ratios, candidates).
 
         ``q`` has a row for each candidate and a column for each class; ``truth`` are the classes of the held-out rows.
+        ``loss`` is a function of the costs L̂_c − 2 log p_c, or r²_c if ρ = 0: (classes, ratios, candidates, rows), of
+        the true classes and of the ratios.
         """
         rho = self.variance * np.append(noise_ratios, FINER)
         spectra = self.spectra(shrinkage)
         E = np.array([energies(s.Y, s.r2, s.lam, q[:, c], rho) for c, s in enumerate(spectra)])
-        return np.array([self._wrong(E, rho[:-1], truth, log_prior) for log_prior in log_priors])
+        ratios = np.asarray(noise_ratios)
+        return np.array([loss(self._costs(E, rho[:-1], log_prior), truth, ratios) for log_prior in log_priors])
 
-    def _wrong(self, E: np.ndarray, rho: np.ndarray, truth: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
+    def _costs(self, E: np.ndarray, rho: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
         cost = E[:, :-1] - 2 * log_prior.reshape(-1, 1, 1, 1)
         for r in np.flatnonzero(rho == 0):
             cost[:, r] = untied(E[:, r], E[:, -1], log_prior, self.tie_width)
-        return np.mean(cost.argmin(axis=0) != truth, axis=-1)
+        return cost
 
 
 def _eigh(A: np.ndarray, centred: float) -> tuple[np.ndarray, np.ndarray]:

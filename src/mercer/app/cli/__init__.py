@@ -11,6 +11,7 @@ from .errors import BadInput, Commands
 from .explore import explore
 from .export import export
 from .fit import fit
+from .impute import impute
 from .inspect import check, demo, info, plan, report, reproduce
 
 EPILOG = """\b
@@ -21,6 +22,7 @@ Typical use:
   mercer transform model.mercer data.csv          components of each row, as CSV
   mercer score model.mercer new.csv               how unusual each row is
   mercer denoise model.mercer noisy.csv           rows without noise
+  mercer impute data.csv -o full.csv              missing values filled in
 
 \b
 Without data:
@@ -53,7 +55,7 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-COMMANDS = [check, fit, transform, inverse, denoise, score, predict, sample, compress]
+COMMANDS = [check, fit, transform, inverse, denoise, score, predict, sample, impute, compress]
 COMMANDS += [export, explore, report, info, plan, demo, reproduce]
 for command in COMMANDS:
     main.add_command(command)

@@ -1,0 +1,75 @@
+"""Losses of held-out samples by which a search ranks its settings: errors, log-losses, or scikit-learn's scorers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer
+
+LEAST = np.log(np.finfo(float).eps)  # log-probability at least, as in scikit-learn
+
+Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def loss_of(scoring: str | None, classes: np.ndarray) -> Loss:
+    """Return a function of costs (classes, ratios, candidates, samples), of the true classes, −1 if a class is unknown,
+    and of the ratios: (ratios, candidates). Lower is better.
+
+    The cost of a class is −2 log of its density and prior, or r² if the ratio is 0: then there are no probabilities,
+    and the loss of a rule that needs them is infinite.
+    """
+    if scoring in {None, "accuracy"}:
+        return lambda cost, truth, ratios: np.mean(cost.argmin(axis=0) != truth, axis=-1)
+    if scoring == "neg_log_loss":
+        return _log_loss
+    return _Scored(get_scorer(scoring), classes)
+
+
+def score_of(scoring: str | None, loss: Any) -> Any:
+    """Return the score that a loss stands for: an accuracy, or the scorer's own number."""
+    return 1 - loss if scoring in {None, "accuracy"} else -loss
+
+
+def _log_loss(cost: np.ndarray, truth: np.ndarray, ratios: np.ndarray) -> np.ndarray:
+    log_p = log_softmax(-cost / 2, axis=0)
+    own = np.take_along_axis(log_p, np.maximum(truth, 0)[None, None, None, :], axis=0)[0]
+    own = np.maximum(np.where(truth < 0, LEAST, own), LEAST)
+    return np.where(ratios[:, None] > 0, -own.mean(axis=-1), np.inf)
+
+
+class _Scored:
+    """The loss by a scorer of scikit-learn, called once for each setting."""
+
+    def __init__(self, scorer: Any, classes: np.ndarray):
+        self.scorer, self.classes = scorer, classes
+
+    def __call__(self, cost: np.ndarray, truth: np.ndarray, ratios: np.ndarray) -> np.ndarray:
+        known = truth >= 0
+        found = np.full(cost.shape[1:3], np.inf)
+        for r, c in np.ndindex(*found.shape):
+            answers = _Answers(-cost[:, r, c, known].T / 2, bool(ratios[r] > 0))
+            try:
+                found[r, c] = -self.scorer(answers, np.empty((int(known.sum()), 1)), truth[known])
+            except AttributeError:  # probabilities of the limiting rule
+                continue
+        return found
+
+
+class _Answers(ClassifierMixin, BaseEstimator):
+    """A fitted classifier with given log densities, which answers for the held-out samples only."""
+
+    def __init__(self, joint: np.ndarray, probable: bool):
+        self.joint, self.probable = joint, probable
+        self.classes_ = np.arange(joint.shape[1])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the number of the class of largest density."""
+        return self.joint.argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the posterior probabilities."""
+        if not self.probable:
+            raise AttributeError("The limiting rule has no probabilities.")
+        return np.exp(log_softmax(self.joint, axis=1))
