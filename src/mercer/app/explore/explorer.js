@@ -267,11 +267,14 @@ class Plot {
     const bytes = this.image.data;
     for (let i = 0; i < x.length; i++) {
       if (chosen && chosen[i] !== wanted) continue;
-      const [px, py] = [Math.round(ox + x[i] * k), Math.round(oy - y[i] * k)];
+      const px = Math.round(ox + x[i] * k);
+      const py = Math.round(oy - y[i] * k);
       if (!(px >= reach && py >= reach && px < w - reach && py < h - reach)) continue;
-      const [colour, centre] = [colours[i], py * w + px];
+      const colour = colours[i];
+      const centre = py * w + px;
       for (let j = 0; j < cover.length; j++) {
-        const [at, a] = [centre + offsets[2 * j] + offsets[2 * j + 1] * w, cover[j]];
+        const at = centre + offsets[2 * j] + offsets[2 * j + 1] * w;
+        const a = cover[j];
         if (a === 1) pixels[at] = colour;
         else for (let c = 0; c < 3; c++) bytes[4 * at + c] += (((colour >> (8 * c)) & 255) - bytes[4 * at + c]) * a;
       }
