@@ -17,6 +17,7 @@ from mercer import (
     KernelPCAMonitor,
     ProbabilisticKernelPCA,
     SparseKernelPCA,
+    SupervisedKernelPCA,
 )
 from mercer.kernels import RBF, Laplacian
 from mercer.rkhs.sparse.weights import ALGORITHMS
@@ -26,6 +27,7 @@ BASES = {
     KernelPCA: {},
     ProbabilisticKernelPCA: {},
     SparseKernelPCA: {},
+    SupervisedKernelPCA: {},
     KernelPCAMixture: {"n_init": 2, "max_iter": 20},
     KernelPCAClassifier: {},
     KernelPCAClassifierCV: {"n_components": (2, 4), "kernels": [RBF(0.1), RBF(1.0)]},
@@ -69,6 +71,8 @@ OTHERS = {  # values away from the default, for one estimator or for all
     "time_limit": [30.0],
     "calibration": [None, "temperature", "vector"],
     "loadings": ["em"],
+    "supervision": [0.5, 0.0],
+    "target": ["class_sizes", "numbers", "rbf"],
     "kernels": [[RBF(0.5), Laplacian(0.5)]],
 }
 OWN = {

@@ -20,6 +20,7 @@ _HOMES = {
     "register": "_core.registry",
     "remove": "models.merge",
     "SparseKernelPCA": "models.sparse",
+    "SupervisedKernelPCA": "models.supervised",
     "KernelPCAImputer": "models.imputer",
     "KernelPCAMonitor": "models.monitor",
     "plan": "app.planning",

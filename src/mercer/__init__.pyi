@@ -43,6 +43,7 @@ from .models.mixture import KernelPCAMixture as KernelPCAMixture
 from .models.monitor import KernelPCAMonitor as KernelPCAMonitor
 from .models.probabilistic import ProbabilisticKernelPCA as ProbabilisticKernelPCA
 from .models.sparse import SparseKernelPCA as SparseKernelPCA
+from .models.supervised import SupervisedKernelPCA as SupervisedKernelPCA
 from .onnx import to_onnx as to_onnx
 from .tables import check as check
 

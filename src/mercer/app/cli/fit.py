@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ...tables import Check
 
 SILENT = {"missing", "scales"}  # findings of a check that a fit reports elsewhere, or mends
+TARGETED = {"classifier", "supervised"}  # models that need a target
 COMPONENTS = 10  # default of kernel PCA, where computing all of them is seldom wanted
 PARAMETERS = {  # option → parameter of the estimators
     "components": "n_components",
@@ -41,6 +42,7 @@ PARAMETERS = {  # option → parameter of the estimators
     "anchors": "n_anchors",
     "clusters": "n_clusters",
     "alpha": "alpha",
+    "supervision": "supervision",
     "solver": "solver",
     "preimage": "preimage",
     "seed": "random_state",
@@ -57,6 +59,7 @@ Examples:
   mercer fit data.csv -o model.mercer
   mercer fit data.csv -o model.mercer -q 5 --kernel rbf --gamma 0.1 --exclude id
   mercer fit iris.csv -o flowers.mercer --model classifier --target species
+  mercer fit iris.csv -o map.mercer --model supervised --target species
   mercer fit log.parquet -o watch.mercer --model monitor --alpha 0.001
   zcat big.csv.gz | mercer fit - -o model.mercer --solver landmarks
   mercer fit 'part-*.parquet' -o model.mercer --workers 2
@@ -102,6 +105,7 @@ Examples:
 @click.option("--anchors", type=int, help="Number of anchors (training rows kept) of a sparse model.")
 @click.option("--clusters", type=int, help="Number of clusters of a mixture.")
 @click.option("--alpha", type=float, help="False alarm rate of a monitor.")
+@click.option("--supervision", type=float, help="Weight of the target in a supervised model, 0 (kernel PCA) to 1.")
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
 @click.option("--landmarks", type=int, help="Number of landmarks; chooses --solver landmarks.")
 @click.option("--preimage", help="auto, fixed_point, gradient, distances, smoother or learned.")
@@ -133,8 +137,8 @@ def fit(
     refused with the line and column of the first bad cell, and nothing is written.
     """
     check_free(output, force)
-    if (selection.target is None) == (model == "classifier"):
-        raise click.UsageError("--model classifier needs a --target, and no other model takes one.")
+    if (selection.target is None) == (model in TARGETED):
+        raise click.UsageError("--model classifier and --model supervised need a --target, and no other takes one.")
     estimator = build(model, settings)
     from ...io import save
     from ..describe import facts, summary
@@ -173,7 +177,8 @@ def _fit_to_table(
     table, target = selection.read(data), selection.target
     recipe = learn(table, **selection.arguments(), strict=selection.strict, **preparation)
     X, kept = recipe.apply(table)
-    y = () if target is None else (_labels(table, target, many_classes)[kept],)
+    targets = _targets if hasattr(estimator, "supervision") else _labels
+    y = () if target is None else (targets(estimator, table, target, many_classes)[kept],)
     with progress():
         estimator.fit(X, *y)
     messages = [f"{data.path}: {plural(len(table), 'row')}, {count(recipe.columns, 'column')}"]
@@ -187,7 +192,17 @@ def _fit_to_table(
     return recipe, len(X), messages
 
 
-def _labels(table: Any, target: str, many_classes: bool) -> Any:
+def _targets(estimator: Any, table: Any, target: str, many_classes: bool) -> Any:
+    """Return the classes of the rows, or numbers if there are many different ones, for a supervised model."""
+    from ...tables.check import is_continuous
+
+    labels, values = table.labels(target), table.columns[target]
+    numbers = is_continuous(values) and not many_classes
+    estimator.set_params(target="numbers" if numbers else "classes")
+    return values if numbers else labels
+
+
+def _labels(estimator: Any, table: Any, target: str, many_classes: bool) -> Any:
     """Return the classes of the rows; ask whether many different numbers are meant as classes."""
     from ...tables.check import is_continuous
 

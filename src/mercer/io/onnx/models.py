@@ -12,6 +12,7 @@ from ...models.kernel_pca import KernelPCA
 from ...models.mixture import KernelPCAMixture
 from ...models.probabilistic import ProbabilisticKernelPCA
 from ...models.sparse import SparseKernelPCA
+from ...models.supervised import SupervisedKernelPCA
 from . import namespace as xp
 from .densities import columns, coordinates, density_energy, joint_of_classes, log_sum_exp, split
 from .graph import Tensor, emit
@@ -36,7 +37,7 @@ def _reconstruction_error(model: Any, x: Tensor) -> Tensor:
     return split(model.subspace_, x)[1]
 
 
-METHODS[KernelPCA] = METHODS[SparseKernelPCA] = {
+METHODS[KernelPCA] = METHODS[SparseKernelPCA] = METHODS[SupervisedKernelPCA] = {
     "transform": _transform,
     "reconstruction_error": _reconstruction_error,
 }
