@@ -50,7 +50,7 @@ def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array
     >>> import numpy as np, mercer
     >>> from mercer.eigen import Landmarks
     >>> from mercer.kernels import RBF
-    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> kernel = RBF("median").bind(X[:500])
     >>> Z = mercer.landmarks(kernel, X[:500], 50, random_state=0)
     >>> parts = [mercer.KernelPCA(2, kernel=kernel, solver=Landmarks(choose=Z)).fit(part) for part in np.split(X, 4)]
@@ -88,7 +88,7 @@ def merge(models: Iterable[Any]) -> Any:
     >>> from mercer.eigen import Landmarks
     >>> from mercer.kernels import RBF
     >>> X = np.random.default_rng(0).normal(size=(600, 3))
-    >>> settings = dict(kernel=RBF(0.3), solver=Landmarks(choose=X[::20]))
+    >>> settings = dict(kernel=RBF(0.05), solver=Landmarks(choose=X[::20]))
     >>> halves = [mercer.KernelPCA(2, **settings).fit(part) for part in (X[:250], X[250:])]
     >>> whole = mercer.KernelPCA(2, **settings).fit(X)
     >>> bool(np.allclose(mercer.merge(halves).explained_variance_, whole.explained_variance_, rtol=1e-12))
@@ -130,7 +130,7 @@ def remove(model: Any, X: Any, sample_weight: Any = None) -> Any:
     >>> from mercer.eigen import Landmarks
     >>> from mercer.kernels import RBF
     >>> X, Z = np.split(np.random.default_rng(0).normal(size=(600, 3)), [550])
-    >>> settings = dict(kernel=RBF(0.3), solver=Landmarks(choose=Z))
+    >>> settings = dict(kernel=RBF(0.05), solver=Landmarks(choose=Z))
     >>> model = mercer.remove(mercer.KernelPCA(2, **settings).fit(X), X[:50])
     >>> expected = mercer.KernelPCA(2, **settings).fit(X[50:])
     >>> bool(np.allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-12))
