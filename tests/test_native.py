@@ -1,5 +1,7 @@
 """Laws of the C extension: each of its functions against the formula in NumPy, whatever the sizes."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -275,3 +277,27 @@ FROZEN.flags.writeable = False
 def test_errors_say_what_is_wrong(error, text, call):
     with pytest.raises(error, match=text):
         call()
+
+
+HUGE = """
+import numpy as np
+from mercer._core import _native
+X, wide = np.zeros((3, 2)), np.empty((0, 2**59))
+for name, arguments in {
+    "symmetric": (0, 1.0, 1.0, X, X, X.copy(), 0, 2**62),
+    "symmetric ": (0, 1.0, 1.0, X, X, X.copy(), 0, 2**63 - 1),
+    "tile": (0, 1.0, 1.0, wide, wide, np.empty((0, 0))),
+    "product": (0, 1.0, 1.0, X, X, np.empty((3, 0)), np.empty((2**59, 0))),
+    "exp_into": (wide,),
+}.items():
+    try:
+        getattr(_native, name.strip())(*arguments)
+        print(name, "is not refused")
+    except ValueError:
+        pass
+"""
+
+
+def test_sizes_near_the_largest_integer_are_refused():
+    done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == ""
