@@ -556,7 +556,9 @@ def test_an_interruption_exits_as_the_shell_expects(monkeypatch, tmp_path):
 
 
 def test_progress_is_shown_on_a_terminal_alone(folder, tmp_path, monkeypatch):
-    from mercer._core.tiles import map_rows
+    from time import sleep
+
+    from mercer._core.tiles import followed, map_rows
     from mercer.app.cli import options
 
     assert "#" not in done("fit", folder / "iris.csv", "-o", tmp_path / "m", *NO_SPECIES).stderr
@@ -565,7 +567,8 @@ def test_progress_is_shown_on_a_terminal_alone(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stderr", shown)
     with options.progress():
         map_rows(lambda x: x, np.ones((1000, 1)), width=1)
-        list(options._bar("rows", 3))
+        for _ in followed("rows", [0.2, 0.2]):
+            sleep(0.2)
     assert "100%" in shown.getvalue()
 
 

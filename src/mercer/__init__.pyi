@@ -17,6 +17,8 @@ from . import (
     tables as tables,
     testing as testing,
 )
+from ._core.checkpoints import resuming as resuming
+from ._core.progress import progress as progress
 from ._core.registry import register as register
 from ._core.warn import (
     ColumnScaleWarning as ColumnScaleWarning,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import chain
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.checkpoints import Checkpoint
 from .._core.fields import Count, Labels, Maybe, Names, Numbers
 from .._core.registry import stored
 from .._core.sklearn import CallbackSupportMixin, StrOptions, with_callbacks
@@ -219,6 +221,9 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
 
     def _errors_of(self, kernel: Kernel, X: Any, y: np.ndarray, folds: list) -> np.ndarray:
         """Return the errors with one kernel: (folds, shrinkages, priors, noise ratios, n_components)."""
+        checkpoint = Checkpoint("search", X, y, kernel, repr({**self.grid_, "kernel": None}), *chain(*folds))
+        if kept := checkpoint.read():
+            return kept["errors"]
         validation.check_diagonal(X, kernel)
         K = X.astype(float) if isinstance(kernel, Precomputed) else Gram(kernel, X).dense()
         candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
@@ -228,7 +233,9 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             return [self._errors_of_fold(K, y, q, *fold) for fold in lane]
 
         lanes = in_threads(work, folds, "cross-validation")
-        return np.array([lanes[i % len(lanes)][i // len(lanes)] for i in range(len(folds))])
+        errors = np.array([lanes[i % len(lanes)][i // len(lanes)] for i in range(len(folds))])
+        checkpoint.write(errors=errors, last=True)
+        return errors
 
     def _errors_of_fold(self, K: np.ndarray, y: np.ndarray, q: np.ndarray, rows: Any, held: Any) -> list:
         """Return the errors on one fold. A class that is missing in its training samples is never predicted."""

@@ -186,7 +186,7 @@ class KernelPCAMixture(
         coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
         starts = self._starts(kernel, coordinates, rows, X.shape[0], rng)
         steps = partial(em, coordinates, q=q, rho=rho, w=rows.w, update=UPDATES[self.loadings])
-        best = best_run(starts, steps, self.tol, self.max_iter)
+        best = best_run(starts, steps, self.tol, self.max_iter, coordinates.F, rows.w, q, rho, self.loadings)
         mixture = best.last.mixture(coordinates)
         self.kernel_, self.weights_, self.densities_ = given(rows.kernel), mixture.weights, list(mixture.densities)
         self.lower_bound_, self.lower_bounds_ = best.bounds[-1], best.bounds

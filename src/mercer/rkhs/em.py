@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._core.arrays import Array
 from .._core.blas import single_blas
+from .._core.checkpoints import Checkpoint
 from .._core.tiles import followed, map_rows
 from ..kernels import Kernel
 from ..kernels.base import in_float64
@@ -98,12 +100,20 @@ class Run:
     converged: bool
 
 
-def run(steps: Iterator[MixtureStep], tol: float, max_iter: int) -> Run:
-    """Iterate until the bound increases, or all responsibilities change, by at most ``tol``."""
-    bounds: list[float] = []
+def run(
+    R: np.ndarray, steps: Callable[[np.ndarray], Iterator[MixtureStep]], tol: float, max_iter: int, *settings: Any
+) -> Run:
+    """Iterate from R until the bound increases, or all responsibilities change, by at most ``tol``.
+
+    ``settings`` and R identify the run, for its checkpoint.
+    """
+    checkpoint = Checkpoint("em", R, tol, *settings)
+    kept = checkpoint.read() or {"R": R, "bounds": np.empty(0)}
+    bounds: list[float] = kept["bounds"].tolist()[: max_iter - 1]
     before = None
-    for step in islice(steps, max_iter):
+    for step in islice(steps(kept["R"]), max_iter - len(bounds)):
         bounds.append(step.bound)
+        checkpoint.write(R=step.R, bounds=bounds)
         if before is not None and not step.filled and step.R.shape == before.R.shape:
             moved = np.abs(step.R - before.R).max(initial=0.0)
             if step.bound - before.bound <= tol or moved <= tol:
@@ -117,9 +127,10 @@ def best_run(
     steps: Callable[[np.ndarray], Iterator[MixtureStep]],
     tol: float,
     max_iter: int,
+    *settings: Any,
 ) -> Run:
     """Return the run of the highest bound; ``steps(start())`` are the iterations from a start."""
-    runs = (run(steps(start()), tol, max_iter) for start in followed("starts of EM", starts))
+    runs = (run(start(), steps, tol, max_iter, *settings) for start in followed("starts of EM", starts))
     with single_blas:
         return max(runs, key=lambda run: run.bounds[-1])
 

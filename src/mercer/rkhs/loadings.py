@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from .._core.checkpoints import Checkpoint
 from .._core.registry import stored
 from .._core.tiles import budget_bytes
 from ..linalg.operators import Dense, Operator
@@ -51,7 +52,9 @@ class EM:
     def __call__(self, A: Operator, q: int, rng: np.random.Generator) -> Ritz:
         """Return Ritz pairs of A. Q is stored as VT with an orthonormal V, so that no column underflows."""
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * A.shape[0] ** 2 <= budget_bytes() else A
-        V, T = self._start(A, q, rng)
+        checkpoint = Checkpoint("loadings", A.diag(), q, self.rho, self.dimensions)
+        kept = checkpoint.read()
+        V, T = self._start(A, q, rng) if kept is None else np.linalg.qr(kept["Q"])
         AV = A @ V
         trace = max(float(A.diag().sum(dtype=float)), 0.0)
         rho = trace / self.dimensions if self.rho is None else self.rho
@@ -67,6 +70,7 @@ class EM:
             if self.rho is None:
                 rho = step.noise_variance(T_new.T @ projection(AV_new, AV) @ T, trace, self.dimensions)
             V, T, AV = V_new, T_new, AV_new
+            checkpoint.write(Q=V @ T)
         self.log_likelihoods.append(self._at_best(ritz.values, trace))
         return ritz
 

@@ -6,7 +6,7 @@ import json as json_
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -274,16 +274,9 @@ def listed(names: list[str]) -> str:
 
 
 def progress() -> AbstractContextManager:
-    """Show progress bars for long passes over the data if standard error is a terminal."""
+    """Show one progress bar if standard error is a terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
-    from ..._core.tiles import watched
+    from ..._core.progress import progress as bar
 
-    return watched(_bar)
-
-
-def _bar(name: str, total: int) -> Iterator[None]:
-    with click.progressbar(length=total, label=name, file=sys.stderr) as bar:
-        for _ in range(total):
-            yield
-            bar.update(1)
+    return bar()
