@@ -84,7 +84,9 @@ def check(made: Any) -> None:
     fitted = any(name in vars(made) for name in state(cls) if name.endswith("_")) if hasattr(cls, "fit") else True
     for name, hint in declared.items():
         if name in parameters(cls) or hasattr(made, name):
-            problem = _problem(_value(made, name), hint, made, sides)
+            value = _value(made, name)
+            by_default = value is None and getattr(cls, name, Any) is None  # what the class itself may leave open
+            problem = None if by_default else _problem(value, hint, made, sides)
         else:
             problem = "is missing" if fitted and not _optional(hint) and name not in OUTPUT else None
         if problem is not None:
@@ -172,8 +174,8 @@ def _kind(value: Any) -> str:
 def _marked(value: Any, mark: Any, owner: Any, sides: dict[str, int]) -> str | None:
     if isinstance(mark, AtLeast):
         fine = isinstance(value, Real) and mark.least <= float(value) < math.inf
-        return None if fine or value is None else f"is {_kind(value)}, not a number from {mark.least:g}"
-    return None if value is None else _of_array(value, mark, owner, sides) if isinstance(mark, Numbers) else None
+        return None if fine else f"is {_kind(value)}, not a number from {mark.least:g}"
+    return _of_array(value, mark, owner, sides) if isinstance(mark, Numbers) else None
 
 
 def _of_array(value: Any, mark: Numbers, owner: Any, sides: dict[str, int]) -> str | None:
