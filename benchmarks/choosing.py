@@ -51,8 +51,8 @@ def compared(draw, q, noise, seed):
     X = X[rng.permutation(len(X))]
     seen, last = np.split(X, [2 * len(X) // 3])
     settings = {"kernels": ["rbf"], "noise": noise, "random_state": seed}
-    told, start = select.kernel_cost(seen, KernelPCA(q), **settings).seconds, perf_counter()
-    found = select.kernel(seen, KernelPCA(q), **settings)
+    told, start = select.kernel_cost(KernelPCA(q), seen, **settings).seconds, perf_counter()
+    found = select.kernel(KernelPCA(q), seen, **settings)
     taken = perf_counter() - start
     clean = np.tile(last, (DRAWS if noise else 1, 1))
     noisy = clean + noise * rng.standard_normal(clean.shape)

@@ -452,7 +452,7 @@ def test_what_the_model_refuses_is_one_line(folder, tmp_path):
     options = ["-o", tmp_path / "m", *NO_SPECIES]
     assert "gamma" in refused("fit", folder / "iris.csv", *options, "--gamma", "-1")
     assert "solver" in refused("fit", folder / "iris.csv", *options, "--solver", "magic")
-    assert "n_components" in refused("fit", folder / "iris.csv", *options, "-q", "0")
+    assert "n_components" in refused("fit", folder / "iris.csv", *options, "-q", "-1")
     assert list(tmp_path.iterdir()) == []
     assert "there is no column 'x'" in refused("fit", folder / "iris.csv", "-o", tmp_path / "m", "--columns", "x")
     assert "the column 'sl'" in refused("transform", folder / "kpca.mercer", "-", input="a,b\n1,2\n")

@@ -59,7 +59,7 @@ WITHIN = {
 }
 # What functions return: shown where those are.
 RESULTS = {
-    *("Choice", "ClusterChoice", "ComponentChoice", "Cost", "Search", "Stability", "Widths"),
+    *("AutoChoice", "Choice", "ClusterChoice", "ComponentChoice", "Cost", "Search", "Stability", "Widths"),
     *("ModelFile", "ModelFileError", "Unstorable"),
 }
 

@@ -1,5 +1,7 @@
 """The report stands alone, says what the model is, and shows text from the data as text."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
@@ -42,7 +44,9 @@ MODELS = {
 def written(request, tmp_path_factory):
     model, X = MODELS[request.param]
     path = tmp_path_factory.mktemp("report") / "report.html"
-    mercer.report(model.fit(X, SIDE) if request.param == "classifier" else model.fit(X), X, path)
+    y = SIDE if request.param == "classifier" else None
+    color = None if request.param == "plane" else np.arange(len(X)) % 50 / 7
+    mercer.report(model.fit(X, y), X, path, y=y, color=color)
     return request.param, path.read_text(encoding="utf-8")
 
 
@@ -60,7 +64,47 @@ def test_the_page_names_the_model(written):
     name, page = written
     kind = type(MODELS[name][0][-1] if name in {"pipeline", "linear"} else MODELS[name][0]).__name__
     assert f"Report: {kind}" in page
-    assert "How to make this page" in page
+    assert "How to make this model" in page
+
+
+SECTIONS = {
+    "kernel PCA": ["Map of the rows", "coloured by novelty", "coloured by color", "linear PCA", "Unusual rows"],
+    "classifier": ["Held-out accuracy", "training accuracy", "class \\ predicted", "Calibration", "least sure"],
+    "mixture": ["coloured by cluster", "Overlap", "Typical rows", "least certain"],
+    "monitor": ["T² of each row", "SPE of each row", "Calibration", "are expected in normal operation"],
+    "sparse": ["Anchors", "training row"],
+    "probabilistic": ["coloured by log-density", "Samples of the model"],
+}
+
+
+def test_the_page_has_what_this_kind_of_model_needs(written):
+    name, page = written
+    for words in SECTIONS.get(name, []):
+        assert words in page, words
+
+
+def test_every_figure_has_an_alternative_text_and_text_as_text(written):
+    _, page = written
+    labels = re.findall(r'<svg role="img" aria-label="([^"]*)"', page)
+    assert len(labels) == page.count("<svg")
+    assert all(labels)
+    assert page.count("<text") > len(labels)
+
+
+def test_training_rows_and_filled_cells_are_named(tmp_path):
+    from test_cli import done
+
+    frame = WINE.frame[["alcohol", "hue", "proline", "target"]].copy()
+    frame.loc[::7, "hue"] = np.nan
+    frame.to_csv(tmp_path / "w.csv", index=False)
+    done("fit", tmp_path / "w.csv", "-o", tmp_path / "m", "--missing", "mean", "--exclude", "target", "-q", 2)
+    options = ["-o", tmp_path / "r.html", "--color", "target"]
+    done("report", tmp_path / "m", tmp_path / "w.csv", *options)
+    page = (tmp_path / "r.html").read_text()
+    assert "These are the training rows" in page
+    assert "26 empty cells in 26 rows were filled" in page
+    assert "coloured by target" in page
+    assert "mercer fit" in page
 
 
 def test_text_from_the_data_is_text(written):

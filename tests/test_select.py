@@ -21,7 +21,7 @@ def pairs(X):
 
 def test_rules_of_widths_are_their_formulas(X):
     n, d = X.shape
-    t, table = pairs(X), select.widths(X).table
+    t, table = pairs(X), select.widths(None, X).table
     assert table["median"] == pytest.approx(1 / np.median(t))
     assert table["narrow"] == pytest.approx(1 / np.quantile(t, 0.1))
     assert table["wide"] == pytest.approx(1 / np.quantile(t, 0.9))
@@ -30,14 +30,14 @@ def test_rules_of_widths_are_their_formulas(X):
 
 
 def test_the_most_varied_matrix_is_found(X):
-    t, gamma = pairs(X), select.widths(X).table["variance"]
+    t, gamma = pairs(X), select.widths(None, X).table["variance"]
     best = max(np.var(np.exp(-g * t)) for g in np.geomspace(gamma / 1e3, gamma * 1e3, 3001))
     assert np.var(np.exp(-gamma * t)) == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("rule", ["median", "narrow", "wide", "silverman", "variance"])
 def test_widths_follow_the_scale_of_the_rows(X, rule):
-    found, scaled = select.widths(X, rule=rule), select.widths(10 * X, rule=rule)
+    found, scaled = select.widths(None, X, rule=rule), select.widths(None, 10 * X, rule=rule)
     assert scaled.gamma == pytest.approx(found.gamma / 100, rel=1e-4)
     assert found.estimator.kernel == RBF(gamma=found.gamma)
     assert found.gamma == found.table[rule]
@@ -45,13 +45,15 @@ def test_widths_follow_the_scale_of_the_rows(X, rule):
 
 
 def test_widths_of_odd_rows():
-    assert all(np.isfinite(list(select.widths(np.ones((5, 2))).table.values())))
+    assert all(np.isfinite(list(select.widths(None, np.ones((5, 2))).table.values())))
     many = np.random.default_rng(0).normal(size=(3000, 2))
-    assert select.widths(many, random_state=0).gamma == pytest.approx(select.widths(many[:900]).gamma, rel=0.2)
+    assert select.widths(None, many, random_state=0).gamma == pytest.approx(
+        select.widths(None, many[:900]).gamma, rel=0.2
+    )
     with pytest.raises(ValueError, match="at least two rows"):
-        select.widths(np.ones((1, 2)))
+        select.widths(None, np.ones((1, 2)))
     with pytest.raises(ValueError, match="rule='best'"):
-        select.widths(np.ones((3, 2)), rule="best")
+        select.widths(None, np.ones((3, 2)), rule="best")
 
 
 # kernels
@@ -62,7 +64,7 @@ def test_the_score_is_that_of_reconstruction(X, kernel):
     """One fold by hand: fit on the others, go there and back."""
     from sklearn.model_selection import KFold
 
-    found = select.kernel(X, KernelPCA(3), kernels=[kernel], random_state=0)
+    found = select.kernel(KernelPCA(3), X, kernels=[kernel], random_state=0)
     seed = int(np.random.default_rng(0).integers(2**31))
     errors = [
         -select.reconstruction(KernelPCA(3, kernel=kernel).fit(X[seen]), X[held])
@@ -80,12 +82,12 @@ def test_distances_are_computed_once(X, monkeypatch):
 
     monkeypatch.setattr(Gram, "dense", refuse)
     monkeypatch.setattr(Gram, "repeated", refuse)
-    assert len(select.kernel(X, KernelPCA(3), kernels=["rbf", Matern()], random_state=0).table) == 2 * len(WIDTHS)
+    assert len(select.kernel(KernelPCA(3), X, kernels=["rbf", Matern()], random_state=0).table) == 2 * len(WIDTHS)
 
 
 def test_a_search_tries_widths_where_they_are_open(X):
     kernels = ["rbf", RBF(gamma=0.5), RBF(lengthscale=np.ones(4)), Linear()]
-    table = select.kernel(X, KernelPCA(2), kernels=kernels, widths=[0.1, 1.0], random_state=0).table
+    table = select.kernel(KernelPCA(2), X, kernels=kernels, widths=[0.1, 1.0], random_state=0).table
     assert len(table) == 2 + 3
     assert [row.score for row in table] == sorted(row.score for row in table)
     assert sum(row.kernel == RBF(gamma=0.5) for row in table) == 1
@@ -96,7 +98,7 @@ def third_split(X, q, noise, seed=0):
     rng = np.random.default_rng(seed)
     X = X[rng.permutation(len(X))]
     ours, untouched = X[: 2 * len(X) // 3], X[2 * len(X) // 3 :]
-    found = select.kernel(ours, KernelPCA(q), kernels=["rbf"], noise=noise, random_state=seed)
+    found = select.kernel(KernelPCA(q), ours, kernels=["rbf"], noise=noise, random_state=seed)
     untouched = np.tile(untouched, (3, 1))  # as many draws of the noise
     noisy = untouched + noise * rng.standard_normal(untouched.shape)
     scores = {}
@@ -138,17 +140,17 @@ def test_noise_asks_for_a_width_inside_of_the_range():
 
 def test_as_many_components_as_columns_get_a_word(X):
     with pytest.warns(UserWarning, match="a nearly linear kernel reproduces every sample"):
-        select.kernel(X, KernelPCA(4), kernels=["rbf"], widths=[1.0])
+        select.kernel(KernelPCA(4), X, kernels=["rbf"], widths=[1.0])
 
 
 def test_shares_of_variance_and_all_components(X):
     for q in (0.9, None):
-        found = select.kernel(X, KernelPCA(q), kernels=["rbf"], widths=[0.1, 1.0], noise=0.1, random_state=0)
+        found = select.kernel(KernelPCA(q), X, kernels=["rbf"], widths=[0.1, 1.0], noise=0.1, random_state=0)
         assert found.estimator.n_components == q
 
 
 def test_a_search_can_be_priced_before(X):
-    cost = select.kernel_cost(X, KernelPCA(2), random_state=0)
+    cost = select.kernel_cost(KernelPCA(2), X, random_state=0)
     assert cost.fits == 3 * (2 * len(WIDTHS) + 1)
     assert 0 < cost.seconds < 100
     assert "57 fits, about" in str(cost)
@@ -157,7 +159,7 @@ def test_a_search_can_be_priced_before(X):
 def test_each_kernel_is_tried_once_whatever_its_cost_was_told_by(X):
     for kernels in (["rbf"], ["linear"], ["linear", "rbf"], [RBF(gamma=0.5), "rbf", "linear"]):
         for widths in ([1.0], [0.1, 1.0], [0.1, 1.0, 10.0]):
-            table = select.kernel(X, KernelPCA(2), kernels=kernels, widths=widths, random_state=0).table
+            table = select.kernel(KernelPCA(2), X, kernels=kernels, widths=widths, random_state=0).table
             found = [repr(row.kernel) for row in table]
             assert len(found) == len(set(found)) == sum(len(widths) if k == "rbf" else 1 for k in kernels)
 
@@ -179,22 +181,22 @@ def test_the_cost_is_told_on_a_terminal_alone(capsys, monkeypatch):
 
 def test_large_tables_are_searched_by_some_rows():
     X = np.random.default_rng(0).normal(size=(500, 3))
-    found = select.kernel(X, KernelPCA(2), kernels=["rbf"], widths=[1.0], max_rows=60, random_state=0)
+    found = select.kernel(KernelPCA(2), X, kernels=["rbf"], widths=[1.0], max_rows=60, random_state=0)
     assert np.isfinite(found.table[0].score)
 
 
 def test_bad_searches_are_refused(X):
     with pytest.raises(ValueError, match="at least 6 rows"):
-        select.kernel(X[:5], KernelPCA(2))
+        select.kernel(KernelPCA(2), X[:5])
     with pytest.raises(ValueError, match="Unknown kernel"):
-        select.kernel(X, KernelPCA(2), kernels=["gauss"])
+        select.kernel(KernelPCA(2), X, kernels=["gauss"])
     for nothing in ({"kernels": []}, {"widths": []}):
         with pytest.raises(ValueError, match="at least one kernel and one width"):
-            select.kernel(X, KernelPCA(2), **nothing)
+            select.kernel(KernelPCA(2), X, **nothing)
 
 
 def test_kernels_that_are_not_radial_are_compared_too(X):
-    found = select.kernel(X[:30], KernelPCA(2), kernels=[Laplacian(gamma=0.2), "linear"], random_state=0)
+    found = select.kernel(KernelPCA(2), X[:30], kernels=[Laplacian(gamma=0.2), "linear"], random_state=0)
     assert {type(row.kernel) for row in found.table} == {Laplacian, Linear}
     assert "Linear()" in str(found)
 
@@ -309,3 +311,59 @@ def test_small_tables_that_were_not_scaled_get_the_word_too():
         with pytest.warns(UserWarning, match="Column.*StandardScaler"):
             fitted(X)
         fitted(StandardScaler().fit_transform(X))
+
+
+# everything at once
+
+
+@pytest.mark.parametrize("data", ["gaussian", "moons"])
+def test_linear_pca_is_chosen_where_it_is_enough(data):
+    rng = np.random.default_rng(0)
+    curved = datasets.moons(n=150)[0]
+    X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 5)) + 0.3 * rng.normal(size=(150, 5))
+    found = select.auto(KernelPCA(), X if data == "gaussian" else curved, max_seconds=600)
+    assert found.complete
+    assert found.best.linear == (data == "gaussian")
+    assert ("Linear PCA is enough here" in found.explanation) == (data == "gaussian")
+    assert any(row.linear for row in found.shown)
+    assert "chosen" in str(found)
+    assert found.estimator.n_components == found.best.settings["n_components"]
+
+
+def test_a_selection_that_runs_out_of_time_has_linear_pca(X):
+    found = select.auto(KernelPCA(), X, max_seconds=0)
+    assert not found.complete
+    assert found.best.linear
+    assert "time" in found.explanation
+
+
+def test_results_are_tables_of_html(X):
+    from mercer import KernelPCAMixture, plan
+
+    results = [
+        select.auto(KernelPCA(), X, max_seconds=0),
+        select.widths(None, X),
+        select.kernel(KernelPCA(2), X, kernels=["linear"]),
+        select.n_components(KernelPCA(), X),
+        select.n_clusters(KernelPCAMixture(n_init=1, random_state=0), X, [1, 2]),
+        select.stability(KernelPCA(2), X, n_resamples=2),
+        select.preimage(KernelPCA(2), X, 0.1, methods=["smoother"], n_draws=1),
+        plan(100, 3),
+    ]
+    for result in results:
+        assert result._repr_html_().startswith("<table>")
+
+
+def test_reconstruction_in_a_scaled_pipeline_is_in_scaled_units(X):
+    from sklearn.pipeline import make_pipeline
+
+    wide = X * [1, 1, 1, 1e4]
+    one, other = (select.reconstruction(make_pipeline(StandardScaler(), KernelPCA(2)).fit(x), x) for x in (X, wide))
+    assert one == pytest.approx(other)
+
+
+def test_a_gap_that_keeps_little_is_reported():
+    rng = np.random.default_rng(0)
+    X = np.hstack([3 * rng.normal(size=(100, 1)), rng.normal(size=(100, 40))])
+    with pytest.warns(UserWarning, match="after component 1 of .* of the variance"):
+        select.n_components(KernelPCA(kernel="linear"), X, rule="gap")

@@ -2,4 +2,5 @@
 
 from mercer.app.cli import main
 
-main(prog_name="mercer")
+if __name__ == "__main__":
+    main(prog_name="mercer")

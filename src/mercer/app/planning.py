@@ -13,6 +13,7 @@ from ..kernels import as_kernel
 from ..linalg.solvers.davidson import EXTRA, rank_for
 from ..linalg.solvers.exact import LAPACK_ARRAYS
 from ..rkhs.landmarks import choose
+from ..select.html import html_table
 
 PROBE = 512  # rows of the tile and of the product that are timed
 DAVIDSON_PASSES, LANCZOS_PASSES, RANDOMIZED_PASSES = 3, 4, 5  # Lanczos: per component, and 20 initially
@@ -44,6 +45,10 @@ class Plan:
     q: int
     auto: str
     costs: tuple[Cost, ...]
+
+    def _repr_html_(self) -> str:
+        rows = [(cost.solver, f"{cost.gigabytes:.2f} GB", _duration(cost.seconds)) for cost in self.costs]
+        return html_table(("solver", "memory", "time"), rows, f"solver='auto' chooses {self.auto}.")
 
     def __str__(self) -> str:
         head = f"{self.n} rows, {self.d} columns, {self.q} components; solver='auto' chooses {self.auto}"

@@ -66,11 +66,26 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, cop
         check_portable(estimator, X, kernel)
     copy = copy and not (isinstance(kernel, Precomputed) and isinstance(X, np.memmap))  # a mapped matrix is only read
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
-    X = validate_data(estimator, X, reset=fit, copy=copy, **options)
+    with _naming_imputer(type(estimator).__name__):
+        X = validate_data(estimator, X, reset=fit, copy=copy, **options)
     check_cells(X, getattr(estimator, "feature_names_in_", None))
     if kernel.nonnegative:
         check_non_negative(X, f"{type(estimator).__name__} with {kernel!r}")
     return X
+
+
+@contextmanager
+def _naming_imputer(name: str) -> Iterator[None]:
+    """Say in an error on missing values what fills them."""
+    try:
+        yield
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        raise ValueError(
+            f"{str(error).splitlines()[0]} {name} does not accept missing values: fill them first, for example with "
+            f"make_pipeline(KernelPCAImputer(), {name}(…))."
+        ) from None
 
 
 def check_cells(X: Any, names: Any = None) -> None:

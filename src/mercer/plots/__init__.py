@@ -10,7 +10,7 @@ except ModuleNotFoundError as error:
         f"Pictures need {error.name}, which is not here: pip install 'mercer[plots]'", name=error.name
     ) from None
 
-from .charts import alarms, chart, choice, contributions, importance, timeline
+from .charts import alarms, calibration, chart, choice, contributions, importance, same_limits, timeline
 from .components import kernel_matrix, residuals, scores, scree
 from .images import denoised, images, latent_grid, walk
 from .maps import contours, density, novelty, regions, responsibilities
@@ -18,6 +18,7 @@ from .style import captured
 
 __all__ = [
     "alarms",
+    "calibration",
     "captured",
     "chart",
     "choice",
@@ -34,6 +35,7 @@ __all__ = [
     "regions",
     "residuals",
     "responsibilities",
+    "same_limits",
     "scores",
     "scree",
     "timeline",

@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from .style import INK, WIDTH, axes, colour, names_of, plain
 
 WIDE = 1.2 * WIDTH
+CALIBRATION_PARTS = 8  # equal groups of samples, by their probability
 MOST_BARS = 12  # variables that a chart of bars shows
 STATISTICS = {"t2": "T²", "spe": "SPE"}
 
@@ -237,6 +238,62 @@ def importance(values: Any, names: Any = None, ax: Axes | None = None) -> Axes:
     ax = _bars(values, names_of(None, len(values), names), ax)
     ax.set_title("importance")
     return ax
+
+
+def calibration(confidence: Any, right: Any, ax: Axes | None = None) -> Axes:
+    """Draw how often predictions are right against the probability that the classifier gives them.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n_samples,)
+        The probability of the predicted class of held-out samples.
+    right : array-like of shape (n_samples,)
+        Whether the prediction is right.
+    ax : matplotlib axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        For titles, limits and more.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> plots.calibration([0.6, 0.9, 1.0], [False, True, True]).get_title()
+    'Calibration on held-out rows'
+    """
+    confidence, right = np.asarray(confidence, float), np.asarray(right, float)
+    parts = [part for part in np.array_split(np.argsort(confidence), CALIBRATION_PARTS) if len(part)]
+    points = np.array([(confidence[part].mean(), right[part].mean()) for part in parts])
+    low = min(float(points.min()), 1.0 - 1e-3)
+    ax = axes(ax)
+    ax.plot([low, 1], [low, 1], "--", color=INK, linewidth=0.8)
+    ax.plot(points[:, 0], points[:, 1], "o-", color=colour(0), markersize=4, linewidth=1.2)
+    ax.set(xlabel="mean probability", ylabel="share that is right", title="Calibration on held-out rows")
+    return ax
+
+
+def same_limits(ax: Axes, points: Any) -> None:
+    """Set the limits of a picture to those of some points, so that it can be compared with another.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        The picture.
+    points : array-like of shape (n_samples, 2)
+        The points of all pictures that are compared.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> ax = plots.scores([[0, 0], [1, 1]])
+    >>> plots.same_limits(ax, [[0, 0], [2, 2]])
+    """
+    (left, bottom), (right, top) = np.min(points, axis=0), np.max(points, axis=0)
+    pad = 0.05 * max(right - left, top - bottom)
+    ax.set_aspect("auto")
+    ax.set(xlim=(left - pad, right + pad), ylim=(bottom - pad, top + pad))
 
 
 def _bars(values: Any, names: list[str], ax: Axes | None) -> Axes:

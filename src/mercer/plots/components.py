@@ -59,7 +59,7 @@ def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def scree(model: Any, ax: Axes | None = None) -> Axes:
+def scree(model: Any, ax: Axes | None = None, *, linear: Any = None) -> Axes:
     """Draw the share of the total variance that each component holds, and their running sum.
 
     Parameters
@@ -68,6 +68,8 @@ def scree(model: Any, ax: Axes | None = None) -> Axes:
         A fitted model.
     ax : matplotlib axes, default=None
         Where to draw; a new figure by default.
+    linear : array-like of shape (n_components,), default=None
+        Shares of linear PCA, whose running sum is drawn, too.
 
     Returns
     -------
@@ -85,7 +87,11 @@ def scree(model: Any, ax: Axes | None = None) -> Axes:
     index = np.arange(1, len(ratio) + 1)
     ax = axes(ax)
     ax.bar(index, ratio, color=colour(0), alpha=0.85, width=0.72)
-    ax.plot(index, np.cumsum(ratio), "o-", color=colour(1), markersize=3.5, linewidth=1.2)
+    ax.plot(index, np.cumsum(ratio), "o-", color=colour(1), markersize=3.5, linewidth=1.2, label="  kernel PCA")
+    if linear is not None:
+        total = np.cumsum(np.asarray(linear)[: len(index)])
+        ax.plot(index[: len(total)], total, "s--", color=colour(2), markersize=3, linewidth=1, label="  linear PCA")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, **LEGEND)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     title = (

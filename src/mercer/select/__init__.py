@@ -3,6 +3,7 @@
 Each function that compares returns a table of scores, the best value, and an estimator with it.
 """
 
+from .auto import AutoChoice, auto
 from .clusters import ClusterChoice, DensityChoice, n_clusters
 from .components import ComponentChoice, n_components
 from .kernels import Cost, Search, kernel, kernel_cost
@@ -12,6 +13,7 @@ from .stability import Stability, stability
 from .widths import Widths, widths
 
 __all__ = [
+    "AutoChoice",
     "Choice",
     "ClusterChoice",
     "ComponentChoice",
@@ -20,6 +22,7 @@ __all__ = [
     "Search",
     "Stability",
     "Widths",
+    "auto",
     "held_out",
     "kernel",
     "kernel_cost",

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from ..kernels import RBF, as_kernel
 from ..models.kernel_pca import KernelPCA
 from .arguments import check_rule
+from .html import html_table
 
 RULES = ("density", "bic", "icl")
 AXES = 5  # components in which dense regions are sought
@@ -47,6 +48,13 @@ class ClusterChoice:
 
         table = {k: getattr(row, of) for k, row in self.table.items()}
         return choice(table, self.best, "clusters", of.replace("_", "-"), ax)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (k, f"{row.log_likelihood:.1f}", row.n_parameters, f"{row.bic:.1f}", f"{row.icl:.1f}")
+            for k, row in self.table.items()
+        ]
+        return html_table(("clusters", "log-likelihood", "parameters", "BIC", "ICL"), rows, f"Best: {self.best}.")
 
     def __str__(self) -> str:
         lines = [f"{'clusters':>8}{'log-likelihood':>16}{'parameters':>12}{'BIC':>12}{'ICL':>12}"]

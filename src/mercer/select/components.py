@@ -1,5 +1,6 @@
 """Selection of the number of components, by rules on the spectrum or by cross-validation."""
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -11,8 +12,10 @@ from ..models.kernel_pca import KernelPCA
 from ..models.probabilistic import ProbabilisticKernelPCA
 from ..rkhs import FeatureGaussian
 from .arguments import check_rule, splitter
+from .html import html_table
 
 ALL_BUT = 0.01  # of the variance: the gap is searched among the components that hold the rest
+LITTLE = 0.5  # of the variance: a gap before this is reported
 SHUFFLES = 20  # permutations of each column by itself, which remove all structure between columns
 CHANCE = 0.95  # quantile of the variance over the permutations
 RULES = {
@@ -37,6 +40,10 @@ class ComponentChoice:
         from ..plots import choice
 
         return choice(self.table, self.best, "components", self.unit, ax)
+
+    def _repr_html_(self) -> str:
+        rows = [(q, f"{score:.6g}") for q, score in self.table.items()]
+        return html_table(("components", self.unit), rows, f"Best: {self.best}.")
 
     def __str__(self) -> str:
         lines = [f"{q:>10}  {score:.6g}{'  ←' if q == self.best else ''}" for q, score in self.table.items()]
@@ -125,7 +132,15 @@ def _gap(kpca: KernelPCA) -> tuple[np.ndarray, int]:
     if len(lam) < 2:
         return np.zeros(len(lam)), 1
     falls = lam[1:] / lam[:-1]
-    return falls, int(np.argmin(falls[: max(kpca.subspace_.holding(1 - ALL_BUT), 1)])) + 1
+    best = int(np.argmin(falls[: max(kpca.subspace_.holding(1 - ALL_BUT), 1)])) + 1
+    share = float(kpca.explained_variance_ratio_[:best].sum())
+    if share < LITTLE:
+        warnings.warn(
+            f"The largest gap of the spectrum is after component {best} of {len(lam)}, and the components before it "
+            f"hold {share:.0%} of the variance. Use rule='variance' or rule='permutation' to keep more.",
+            stacklevel=3,
+        )
+    return falls, best
 
 
 def _permutation(model: Any, X: np.ndarray, most: int | None, rng: np.random.Generator) -> tuple[np.ndarray, int]:

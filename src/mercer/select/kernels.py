@@ -19,6 +19,7 @@ from ..models.kernel_pca import KernelPCA
 from ..preimage import as_preimage
 from ..rkhs import Subspace, principal_subspace
 from .arguments import subset
+from .html import html_table
 from .progress import Progress, duration
 
 MOST_ROWS = 1000  # samples that are used by default
@@ -45,6 +46,10 @@ class Search:
     best: Kernel
     estimator: Any
 
+    def _repr_html_(self) -> str:
+        rows = [(repr(row.kernel), f"{row.score:.6g}", f"{row.deviation:.2g}") for row in self.table]
+        return html_table(("kernel", "held-out mean squared error", "standard error"), rows)
+
     def __str__(self) -> str:
         width = max(len(repr(row.kernel)) for row in self.table)
         lines = [f"{row.kernel!r:<{width}}  {row.score:>12.6g}  ± {row.deviation:.2g}" for row in self.table]
@@ -63,8 +68,8 @@ class Cost:
 
 
 def kernel(
+    estimator: Any,
     X: Any,
-    model: Any = None,
     *,
     kernels: Any = None,
     widths: Any = WIDTHS,
@@ -83,10 +88,10 @@ def kernel(
 
     Parameters
     ----------
+    estimator : KernelPCA or None
+        The model, whose number of components, centring and pre-image method are used. None for 10 components.
     X : array-like of shape (n_samples, n_features)
         Samples, scaled as for the model.
-    model : KernelPCA or None, default=None
-        The model, whose number of components, centring and pre-image method are used. None for 10 components.
     kernels : list of str or Kernel, default=None
         Kernels to compare; None for RBF, Matérn 3/2 and linear. Radial kernels are tried with all ``widths``.
     widths : sequence of float, default=9 values from 0.01 to 100
@@ -111,11 +116,11 @@ def kernel(
     --------
     >>> from mercer import KernelPCA, datasets, select
     >>> X, _ = datasets.two_cs(0, n=100)
-    >>> found = select.kernel(X, KernelPCA(4), kernels=["rbf"], noise=1.0, random_state=0)
+    >>> found = select.kernel(KernelPCA(4), X, kernels=["rbf"], noise=1.0, random_state=0)
     >>> len(found.table), found.best == found.table[0].kernel
     (9, True)
     """
-    trial = _Trial.of(X, model, kernels, widths, noise, cv, max_rows, random_state)
+    trial = _Trial.of(X, estimator, kernels, widths, noise, cv, max_rows, random_state)
     table = [trial.run(candidate) for candidate in trial.ends]
     what = f"{len(trial.candidates)} kernels on {len(trial.X)} rows"
     progress = Progress(what, len(trial.candidates), trial.seconds(table))
@@ -128,8 +133,8 @@ def kernel(
 
 
 def kernel_cost(
+    estimator: Any,
     X: Any,
-    model: Any = None,
     *,
     kernels: Any = None,
     widths: Any = WIDTHS,
@@ -142,7 +147,7 @@ def kernel_cost(
 
     Parameters
     ----------
-    X, model, kernels, widths, noise, cv, max_rows, random_state : see :func:`kernel`
+    estimator, X, kernels, widths, noise, cv, max_rows, random_state : see :func:`kernel`
         The same parameters.
 
     Returns
@@ -153,10 +158,10 @@ def kernel_cost(
     Examples
     --------
     >>> from mercer import datasets, select
-    >>> select.kernel_cost(datasets.three_clusters(), noise=0.1).fits
+    >>> select.kernel_cost(None, datasets.three_clusters(), noise=0.1).fits
     57
     """
-    trial = _Trial.of(X, model, kernels, widths, noise, cv, max_rows, random_state)
+    trial = _Trial.of(X, estimator, kernels, widths, noise, cv, max_rows, random_state)
     seconds = trial.seconds([trial.run(candidate) for candidate in trial.ends])
     return Cost(len(trial.candidates) * len(trial.folds), seconds)
 

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.registry import PREIMAGES, stored
 from ..kernels import Radial
+from ..models.pipelines import parts
 from ..preimage import Compensated, Learned, as_preimage, in_batches, projection
 from .arguments import check_rule
+from .html import html_table
 
 HELD_OUT = 0.25  # share of the samples for the comparison, if the model is not fitted
 # settings of Learned beside its default: data on a curve need a narrow kernel, clean data a small alpha
@@ -37,6 +39,10 @@ class Choice:
     best: Any
     estimator: Any
 
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{score.decibels:.2f}", f"{score.mse:.6g}") for name, score in self.table.items()]
+        return html_table(("method", "decibels", "mean squared error"), rows)
+
     def __str__(self) -> str:
         width = max(map(len, self.table))
         lines = [f"{name:<{width}}  {score.decibels:8.2f}  {score.mse:.6g}" for name, score in self.table.items()]
@@ -46,8 +52,9 @@ class Choice:
 def reconstruction(estimator: Any, X: Any, y: Any = None) -> float:
     """Return −mean ‖x − x̂‖², the score of a fitted model by reconstruction error, for ``scoring=`` of a grid search.
 
-    It is in the units of the data, so that kernels and widths can be compared. The ``score`` of the models is computed
-    in feature space and cannot be compared: a very wide kernel always wins.
+    It is in the units of the data, or of the scaled columns in a pipeline with a scaler, so that kernels and widths can
+    be compared. The ``score`` of the models is computed in feature space and cannot be compared: a very wide kernel
+    always wins.
 
     Parameters
     ----------
@@ -73,8 +80,10 @@ def reconstruction(estimator: Any, X: Any, y: Any = None) -> float:
     >>> search.fit(load_iris().data).best_params_
     {'kernel__gamma': 0.01}
     """
-    back = estimator.inverse_transform(estimator.transform(X))
-    return -float(np.mean(np.sum((np.asarray(X, float) - back) ** 2, axis=1)))
+    prepare, model = parts(estimator)
+    prepared = np.asarray(prepare(X), float)
+    back = model.inverse_transform(model.transform(prepared))
+    return -float(np.mean(np.sum((prepared - back) ** 2, axis=1)))
 
 
 def preimage(

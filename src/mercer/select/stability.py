@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..rkhs import principal_subspace
+from .html import html_table
 
 STABLE = 0.9  # of an axis: the share that lies in the span of the axes of a resample
 
@@ -31,6 +32,10 @@ class Stability:
         """Rows (component, share of the variance, mean of ``same``, mean of ``held``)."""
         columns = self.shares, self.same.mean(axis=0), self.held.mean(axis=0)
         return [(j + 1, *map(float, row)) for j, row in enumerate(zip(*columns, strict=True))]
+
+    def _repr_html_(self) -> str:
+        rows = [(j, *(f"{value:.3f}" for value in values)) for j, *values in self.table]
+        return html_table(("component", "variance", "same", "held"), rows)
 
     def __str__(self) -> str:
         head = f"{'component':>9}{'variance':>10}{'same':>8}{'held':>8}"

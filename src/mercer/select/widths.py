@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 
 from ..kernels import RBF, sqdist
 from ..models.kernel_pca import KernelPCA
 from .arguments import check_rule, subset
+from .html import html_table
 
 MOST_ROWS = 1000  # whose pairs are used: half a million distances
 WIDEST, NARROWEST = 1e-3, 1e3  # γ times the median squared distance, between which a maximum is searched
@@ -24,13 +26,16 @@ class Widths:
     gamma: float
     estimator: Any
 
+    def _repr_html_(self) -> str:
+        return html_table(("rule", "gamma"), [(rule, f"{gamma:.6g}") for rule, gamma in self.table.items()])
+
     def __str__(self) -> str:
         width = max(map(len, self.table))
         lines = [f"{rule:<{width}}  {gamma:.6g}" for rule, gamma in self.table.items()]
         return "\n".join([f"{'rule':<{width}}  gamma", *lines])
 
 
-def widths(X: Any, *, rule: str = "median", random_state: int | None = None) -> Widths:
+def widths(estimator: Any, X: Any, *, rule: str = "median", random_state: int | None = None) -> Widths:
     """Return γ by several rules.
 
     ==================  ===========================================================================================
@@ -44,6 +49,8 @@ def widths(X: Any, *, rule: str = "median", random_state: int | None = None) -> 
 
     Parameters
     ----------
+    estimator : estimator or None
+        The model that gets the width, with an RBF kernel; None for a kernel PCA.
     X : array-like of shape (n_samples, n_features)
         Samples, scaled as for the kernel.
     rule : str, default="median"
@@ -54,12 +61,12 @@ def widths(X: Any, *, rule: str = "median", random_state: int | None = None) -> 
     Returns
     -------
     widths : Widths
-        ``table``, rule ↦ γ; ``gamma``, that of ``rule``; ``estimator``, a kernel PCA with it.
+        ``table``, rule ↦ γ; ``gamma``, that of ``rule``; ``estimator`` with it.
 
     Examples
     --------
     >>> from mercer import datasets, select
-    >>> sorted(select.widths(datasets.three_clusters()).table)
+    >>> sorted(select.widths(None, datasets.three_clusters()).table)
     ['median', 'narrow', 'silverman', 'variance', 'wide']
     """
     check_rule("rule", rule, RULES)
@@ -68,7 +75,8 @@ def widths(X: Any, *, rule: str = "median", random_state: int | None = None) -> 
         raise ValueError(f"Widths need a table of at least two rows, and the shape is {X.shape}.")
     t = _distances(X, np.random.default_rng(random_state))
     table = {name: float(f(t, X)) for name, f in RULES.items()}
-    return Widths(table, rule, table[rule], KernelPCA(kernel=RBF(gamma=table[rule])))
+    model = KernelPCA() if estimator is None else clone(estimator)
+    return Widths(table, rule, table[rule], model.set_params(kernel=RBF(gamma=table[rule])))
 
 
 def _distances(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:

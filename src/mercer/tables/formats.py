@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,6 +42,7 @@ _STARTS = {
     b"PK\x03\x04": "npz",
 }  # first bytes, for standard input
 _BINARY: dict[str, Callable] = {"npy": read_npy, "npz": read_npz, "parquet": read_parquet, "feather": read_feather}
+DEFAULTS = {"format": None, "delimiter": None, "decimal": ".", "header": True}  # of ``read``
 _ROWS = 10_000  # written at once
 
 
@@ -72,17 +74,20 @@ def read(
     The path ``"-"`` is standard input; a file that is compressed by gzip is decompressed.
     """
     select = _all if select is None else select
+    given = {"format": format, "delimiter": delimiter, "decimal": decimal, "header": header}
+    reading = {name: value for name, value in given.items() if value != DEFAULTS[name]}
     format, source = format_of(path, format), "standard input" if path == PIPE else str(path)
     with _opened(path) as stream:
         format = format or _STARTS.get(stream.peek(4)[:4], "csv")
         if format in _BINARY:
-            return _BINARY[format](stream, source, select)
+            return replace(_BINARY[format](stream, source, select), reading=reading)
         delimiter = "\t" if format == "tsv" and delimiter is None else delimiter
-        return read_text(stream, source, select, delimiter=delimiter, decimal=decimal, header=header)
+        table = read_text(stream, source, select, delimiter=delimiter, decimal=decimal, header=header)
+        return replace(table, reading=reading)
 
 
 def _all(names: list[str], named: bool, more: list[str] | tuple[str, ...] = ()) -> list[str]:
-    return [*names, *more]
+    return names
 
 
 class _Decompressed(gzip.GzipFile):

@@ -1,5 +1,6 @@
 """The recipe that turns tables into rows for a model and back: learned once, and stored with the model."""
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -11,6 +12,9 @@ from .._core.registry import stored
 from .check import ENCODED, features
 from .table import Names, Table, TableError, as_table, categories_of, is_missing
 
+PIPE, STANDARD_INPUT = "-", "standard input"
+DEFAULTS: dict[str, Any] = {"columns": [], "include": [], "exclude": [], "target": None}  # of ``learn``
+DEFAULTS |= {"categorical": "auto", "missing": "error", "scale": True}
 MISSING = ("error", "drop", "mean", "impute")
 
 
@@ -22,7 +26,8 @@ class Recipe:
     Text columns are one-hot encoded by their ``categories``. Then x ↦ (x − ``mean``) / ``scale``, which are 0 and 1 for
     encoded texts and for tables that are not scaled. A missing value is an error, its row is dropped, or it is filled
     with ``fill``, the mean of the column, or by the fitted ``imputer``. The source has ``width`` columns, of which
-    ``left_out`` (name ↦ kind) are not features.
+    ``left_out`` (name ↦ kind) are not features. It was learned from ``n_rows`` rows of ``source``, read with the
+    options ``reading``, by the arguments ``choices`` of :func:`learn`; ``fingerprint`` is a digest of their cells.
     """
 
     columns: list[str]
@@ -36,6 +41,11 @@ class Recipe:
     width: int = 0
     imputer: Any = None
     left_out: dict[str, str] = field(default_factory=dict)
+    source: str = ""
+    reading: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, Any] = field(default_factory=dict)
+    n_rows: int = 0
+    fingerprint: str = ""
 
     @property
     def features(self) -> list[str]:
@@ -122,6 +132,16 @@ class Recipe:
         return columns
 
 
+def fingerprint(table: Table, columns: Names) -> str:
+    """Return a digest of the cells of some columns, by which the rows of a fit are recognised."""
+    digest = hashlib.sha256()
+    for name in columns:
+        values = table.parsed(name)
+        texts = [] if values is not None else ["" if text is None else text for text in table.columns[name]]
+        digest.update("\0".join(texts).encode() if values is None else np.ascontiguousarray(values, float).tobytes())
+    return digest.hexdigest()
+
+
 def learn(
     table: Table,
     columns: Names = (),
@@ -140,6 +160,13 @@ def learn(
     Ids, dates and free text are left out unless named in ``columns`` or ``include``; see :func:`mercer.check`. Means
     and scales are computed from the values that are not missing; a constant column has the scale 1.
     """
+    given: dict[str, Any] = {
+        "columns": list(columns),
+        "include": list(include),
+        "exclude": list(exclude),
+        "target": target,
+    }
+    given |= {"categorical": categorical, "missing": missing, "scale": scale}
     used, left_out = features(
         table, columns, target=target, include=include, exclude=exclude, categorical=categorical, strict=strict
     )
@@ -155,6 +182,11 @@ def learn(
         named=table.named,
         width=len(table.names) + len(table.others),
         left_out=left_out,
+        source=PIPE if table.source == STANDARD_INPUT else table.source,
+        reading=table.reading,
+        choices={name: value for name, value in given.items() if value != DEFAULTS[name]},
+        n_rows=len(table),
+        fingerprint=fingerprint(table, list(used)),
     )
     X = recipe.encode(table) if missing in {"mean", "impute"} else recipe.apply(table)[0]
     scaler = StandardScaler().fit(X)

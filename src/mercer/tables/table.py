@@ -36,6 +36,7 @@ class Table:
     mixed: dict[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     named: bool = True  # whether the names come from the source
+    reading: dict[str, Any] = field(default_factory=dict)  # arguments of ``read`` that are not the defaults
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

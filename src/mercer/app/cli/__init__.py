@@ -13,10 +13,12 @@ from .export import export
 from .fit import fit
 from .impute import impute
 from .inspect import check, demo, info, plan, report, reproduce
+from .select import select
 
 EPILOG = """\b
 Typical use:
   mercer check data.csv                           what is in the columns, and what fit does with it
+  mercer select data.csv                          kernel and components; is linear PCA enough?
   mercer fit data.csv -o model.mercer             fit a model; columns are standardized
   mercer info model.mercer                        describe it, with the explained variance
   mercer transform model.mercer data.csv          components of each row, as CSV
@@ -55,7 +57,7 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-COMMANDS = [check, fit, transform, inverse, denoise, score, predict, sample, impute, compress]
+COMMANDS = [check, select, fit, transform, inverse, denoise, score, predict, sample, impute, compress]
 COMMANDS += [export, explore, report, info, plan, demo, reproduce]
 for command in COMMANDS:
     main.add_command(command)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput, log
-from .options import Names, Sink, Source, model_argument, progress, reading, writing
+from .options import Names, Sink, Source, model_argument, plural, progress, reading, writing
 from .parts import in_parts
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...tables import Recipe
+    from ...tables import Recipe, Table
 
 SCORES = {"score_samples": "score", "reconstruction_error": "reconstruction_error", "t2": "t2", "spe": "spe"}
 METHODS = {  # command → methods of a model, one of which it needs
@@ -40,7 +40,9 @@ class LoadedModel:
         from ...io import read
 
         file = read(path)
-        self.path, self.model = path, file.model
+        self.path, self.model, self.training = path, file.model, False
+        self.filled: np.ndarray | None = None
+        self.spread: np.ndarray | None = None
         self.recipe = file.recipe or _unscaled_recipe(file.model, path)
 
     def method(self, name: str, command: str) -> Callable:
@@ -66,6 +68,8 @@ class LoadedModel:
 
     def rows(self, data: Source, keep: list[str] | None = None) -> tuple[np.ndarray, dict, np.ndarray | None]:
         """Return the rows for the model, the columns to copy, and the target if the table has it."""
+        from ...tables.recipe import fingerprint
+
         match: dict[str, str] = {}
         keep, target = keep or [], self.recipe.target
 
@@ -79,11 +83,26 @@ class LoadedModel:
             return list(dict.fromkeys([*match.values(), *keep, *labels]))
 
         table = data.read(select)
-        X, kept = self.recipe.apply(table.renamed(match))
+        matched = table.renamed(match)
+        self.training = fingerprint(matched, self.recipe.columns) == self.recipe.fingerprint
+        X, kept = self.recipe.apply(matched)
+        self._note_filled(matched)
         if len(kept) < len(table):
-            log(f"{data.path}: {len(table) - len(kept)} of {len(table)} rows have empty cells and are left out.")
+            log(f"{data.path}: {len(table) - len(kept)} of {plural(len(table), 'row')} have empty cells: left out.")
         labels = table.labels(target)[kept] if target in table.columns else None
         return X, {name: table.written(name)[kept] for name in keep}, labels
+
+    def _note_filled(self, table: Table) -> None:
+        """Keep which cells were filled in, and how sure an imputer is of them, in the units of the table."""
+        if self.recipe.missing not in {"mean", "impute"}:
+            return
+        import numpy as np
+
+        cells = self.recipe.encode(table)
+        self.filled = np.isnan(cells)
+        imputer = self.recipe.imputer
+        if imputer is not None and hasattr(imputer, "uncertainty"):
+            self.spread = imputer.uncertainty((cells - self.recipe.mean) / self.recipe.scale) * self.recipe.scale
 
     def run(self, command: str, data: Source, keep: list[str] | None) -> tuple[np.ndarray, dict]:
         """Apply the method of a command to a table; return its result and the columns to copy."""
@@ -207,9 +226,12 @@ def predict(model: str, data: Source, keep: list[str] | None, proba: bool, outpu
         found = method(X)
         probabilities = _probabilities(file, X) if proba else {}
     facts = {} if labels is None else {"accuracy": float((found.astype(str) == labels.astype(str)).mean())}
+    if file.training:
+        log(f"{data.path}: these are the rows that the model was fitted to; expect less on new rows.")
     if facts:
-        log(f"Accuracy on {len(found)} rows with the target {file.recipe.target!r}: {facts['accuracy']:.2%}")
-    output.write(kept | {"prediction": found} | probabilities, **facts)
+        which = "Training accuracy" if file.training else "Accuracy"
+        log(f"{which} on {plural(len(found), 'row')} with the target {file.recipe.target!r}: {facts['accuracy']:.2%}")
+    output.write(kept | {"prediction": found} | probabilities, training_rows=file.training, **facts)
 
 
 def _probabilities(file: LoadedModel, X: np.ndarray) -> dict:

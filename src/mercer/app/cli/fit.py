@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 SILENT = {"missing", "scales"}  # findings of a check that a fit reports elsewhere, or mends
 TARGETED = {"classifier", "supervised"}  # models that need a target
+AUTOMATIC = ("components", "gamma", "degree", "coef0", "nu", "noise_ratio", "clusters")  # options that --auto chooses
+KERNEL_OPTIONS = ("gamma", "degree", "coef0", "nu")
 COMPONENTS = 10  # default of kernel PCA, where computing all of them is seldom wanted
 PARAMETERS = {  # option → parameter of the estimators
     "components": "n_components",
@@ -49,6 +53,19 @@ PARAMETERS = {  # option → parameter of the estimators
 }
 
 
+def preparing(command: Callable) -> Callable:
+    """Add the options for missing values and targets to a command."""
+    missing = click.option(
+        "--missing",
+        type=click.Choice(["error", "drop", "mean", "impute"]),
+        default="error",
+        show_default=True,
+        help="Missing values: report an error, drop the rows, fill in column means, or impute from the other columns.",
+    )
+    text = "The target has classes although it has many different numbers."
+    return missing(click.option("--many-classes", is_flag=True, help=text)(command))
+
+
 def _integer_or_share(text: str) -> float:
     return float(text) if "." in text else int(text)
 
@@ -58,6 +75,7 @@ def _integer_or_share(text: str) -> float:
 Examples:
   mercer fit data.csv -o model.mercer
   mercer fit data.csv -o model.mercer -q 5 --kernel rbf --gamma 0.1 --exclude id
+  mercer fit data.csv -o model.mercer --auto
   mercer fit iris.csv -o flowers.mercer --model classifier --target species
   mercer fit iris.csv -o map.mercer --model supervised --target species
   mercer fit log.parquet -o watch.mercer --model monitor --alpha 0.001
@@ -86,14 +104,9 @@ Examples:
 @click.option("--coef0", type=float, help="Constant term of the kernels poly and sigmoid.")
 @click.option("--nu", type=float, help="Smoothness of the kernel matern: 0.5, 1.5 or 2.5.")
 @selecting
-@click.option("--many-classes", is_flag=True, help="The target has classes although it has many different numbers.")
-@click.option(
-    "--missing",
-    type=click.Choice(["error", "drop", "mean", "impute"]),
-    default="error",
-    show_default=True,
-    help="Missing values: report an error, drop the rows, fill in column means, or impute from the other columns.",
-)
+@preparing
+@click.option("--auto", is_flag=True, help="Choose scaling, kernel, width and components on held-out rows first.")
+@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds for --auto.")
 @click.option("--no-scale", is_flag=True, help="Do not standardize the columns.")
 @click.option(
     "--noise-variance",
@@ -109,7 +122,7 @@ Examples:
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
 @click.option("--landmarks", type=int, help="Number of landmarks; chooses --solver landmarks.")
 @click.option("--preimage", help="auto, fixed_point, gradient, distances, smoother or learned.")
-@click.option("--seed", type=int, help="Random seed.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("--workers", type=int, help="Fit with this many processes; DATA are Parquet files, 'part-*.parquet'.")
 @click.option("--cluster", help="Fit on the Dask scheduler at this address: tcp://… or tls://…")
 @force_option
@@ -121,6 +134,8 @@ def fit(
     selection: Selection,
     many_classes: bool,
     missing: str,
+    auto: bool,
+    time_limit: float,
     no_scale: bool,
     workers: int | None,
     cluster: str | None,
@@ -139,6 +154,10 @@ def fit(
     check_free(output, force)
     if (selection.target is None) == (model in TARGETED):
         raise click.UsageError("--model classifier and --model supervised need a --target, and no other takes one.")
+    if auto and any(settings[name] is not None for name in AUTOMATIC):
+        raise click.UsageError(f"--auto chooses {', '.join(f'--{name}' for name in AUTOMATIC)} itself: leave them out.")
+    if auto and (workers is not None or cluster is not None):
+        raise click.UsageError("--auto needs the rows in memory: leave out --workers and --cluster.")
     estimator = build(model, settings)
     from ...io import save
     from ..describe import facts, summary
@@ -148,10 +167,17 @@ def fit(
 
         preparation = _preparation(missing, no_scale, settings["seed"])
         recipe, n = fit_on_cluster(estimator, data.path, selection, preparation, cluster, workers)
+        choices = {name: value for name, value in recipe.choices.items() if name != "scale"}
+        choices |= {"scale": False} if no_scale else {}
+        choices |= {} if workers is None else {"workers": workers}
+        choices |= {} if cluster is None else {"cluster": cluster}
+        recipe = replace(recipe, choices=choices, n_rows=n, fingerprint="")
         messages = [f"{data.path}: {plural(n, 'row')}, {count(recipe.columns, 'column')}"]
     else:
         preparation = _preparation(missing, no_scale, settings["seed"])
-        recipe, n, messages = _fit_to_table(estimator, data, selection, preparation, many_classes)
+        search = (model, time_limit, settings["seed"]) if auto else None
+        made = _fit_to_table(estimator, data, selection, preparation, many_classes, search)
+        estimator, recipe, n, messages = made
     save(estimator, output, recipe=recipe)
     for line in [*messages, f"{output}: {summary(estimator)}"]:  # after success: an error is a single line
         log(line)
@@ -169,16 +195,33 @@ def _preparation(missing: str, no_scale: bool, seed: int | None) -> dict[str, An
 
 
 def _fit_to_table(
-    estimator: Any, data: Source, selection: Selection, preparation: dict[str, Any], many_classes: bool
-) -> tuple[Any, int, list[str]]:
-    """Fit to a table; return the recipe, the number of rows used, and messages about how they were prepared."""
+    estimator: Any,
+    data: Source,
+    selection: Selection,
+    preparation: dict[str, Any],
+    many_classes: bool,
+    search: tuple[str, float, int] | None,
+) -> tuple[Any, Any, int, list[str]]:
+    """Fit to a table; return the model, the recipe, the number of rows used, and messages about the preparation."""
     from ...tables import check, learn
 
     table, target = selection.read(data), selection.target
     recipe = learn(table, **selection.arguments(), strict=selection.strict, **preparation)
     X, kept = recipe.apply(table)
-    targets = _targets if hasattr(estimator, "supervision") else _labels
+    targets = _targets if hasattr(estimator, "supervision") else labels_of
     y = () if target is None else (targets(estimator, table, target, many_classes)[kept],)
+    explained = []
+    if search is not None:
+        from .select import chosen
+
+        name, time_limit, seed = search
+        found = chosen(name, X * recipe.scale, y[0] if y else None, time_limit, seed)
+        estimator, explained = found.estimator, [found.explanation]
+        if not found.scale and preparation["scale"]:
+            preparation = preparation | {"scale": False}
+            recipe = learn(table, **selection.arguments(), strict=selection.strict, **preparation)
+            X, kept = recipe.apply(table)
+    recipe = replace(recipe, choices=recipe.choices | ({"many_classes": True} if many_classes else {}))
     with progress():
         estimator.fit(X, *y)
     messages = [f"{data.path}: {plural(len(table), 'row')}, {count(recipe.columns, 'column')}"]
@@ -189,7 +232,7 @@ def _fit_to_table(
         )
     if len(kept) < len(table):
         messages.append(f"Left out: {plural(len(table) - len(kept), 'row')} with empty cells.")
-    return recipe, len(X), messages
+    return estimator, recipe, len(X), [*messages, *explained]
 
 
 def _targets(estimator: Any, table: Any, target: str, many_classes: bool) -> Any:
@@ -202,7 +245,7 @@ def _targets(estimator: Any, table: Any, target: str, many_classes: bool) -> Any
     return values if numbers else labels
 
 
-def _labels(estimator: Any, table: Any, target: str, many_classes: bool) -> Any:
+def labels_of(estimator: Any, table: Any, target: str, many_classes: bool) -> Any:
     """Return the classes of the rows; ask whether many different numbers are meant as classes."""
     from ...tables.check import is_continuous
 
@@ -225,6 +268,12 @@ def _told(found: Check, path: str) -> list[str]:
     return [*lines, f"For reasons and options: mercer check {path}"] if lines else []
 
 
+def estimator_of(words: list[str]) -> Any:
+    """Return the estimator for options as they are written on the command line."""
+    given = fit.make_context("mercer fit", ["data.csv", "-o", "model.mercer", *words]).params
+    return build(given["model"], {name: given[name] for name in (*PARAMETERS, "landmarks", "kernel", *KERNEL_OPTIONS)})
+
+
 def build(model: str, settings: dict[str, Any]) -> Any:
     """Return the estimator for the options; an option that it does not have is refused by name."""
     params = {PARAMETERS[name]: value for name, value in settings.items() if name in PARAMETERS and value is not None}
@@ -233,9 +282,10 @@ def build(model: str, settings: dict[str, Any]) -> Any:
     kernel = _kernel(settings)
     if model != "monitor":
         return _estimator(model, model, params | {"kernel": kernel})
-    own: dict[str, Any] = {name: params.pop(name) for name in ("alpha", "random_state") if name in params}
+    own: dict[str, Any] = {name: params[name] for name in ("alpha", "random_state") if name in params}
+    params.pop("alpha", None)
     default_kernel = settings["kernel"] == "rbf" and settings["gamma"] is None
-    if params or not default_kernel:  # else the monitor chooses the model inside
+    if set(params) - {"random_state"} or not default_kernel:  # else the monitor chooses the model inside
         own["estimator"] = _estimator("kpca", "monitor", params | {"kernel": kernel})
     return _estimator("monitor", "monitor", own)
 
@@ -265,7 +315,7 @@ def _estimator(name: str, model: str, params: dict[str, Any]) -> Any:
 
 def _kernel(settings: dict[str, Any]) -> Any:
     name = settings["kernel"]
-    params = {key: settings[key] for key in ("gamma", "degree", "coef0", "nu") if settings[key] is not None}
+    params = {key: settings[key] for key in KERNEL_OPTIONS if settings[key] is not None}
     for key in params:
         if key not in inspect.signature(KERNELS[name]).parameters:
             raise click.UsageError(f"--{key} cannot be used with --kernel {name}.")

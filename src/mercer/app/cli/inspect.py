@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from .options import (
     force_option,
     json_option,
     model_argument,
+    plural,
     print_json,
     reading,
     selecting,
@@ -26,6 +28,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..demo import Table
 
+SHOWN_DIGEST = 16  # hexadecimal digits
 SHOWN_SHARES = 10  # that fit in one line
 
 
@@ -38,15 +41,26 @@ def _positive_integer(text: str) -> int:
 COUNT = Number(parse=_positive_integer, expected="a positive integer, such as 1000 or 1e6")
 
 
-@click.command(epilog="\b\nExamples:\n  mercer info model.mercer\n  mercer info model.mercer --json | jq .kernel")
+@click.command(
+    epilog="\b\nExamples:\n  mercer info model.mercer\n  mercer info model.mercer --recipe\n"
+    "  mercer info model.mercer --json | jq .kernel"
+)
 @model_argument
+@click.option("--recipe", is_flag=True, help="Print the command and the Python code that make the model again.")
 @json_option
-def info(model: str, json: bool) -> None:
-    """Describe a model file."""
+def info(model: str, recipe: bool, json: bool) -> None:
+    """Describe a model file, or how it was made.
+
+    With --recipe, the first line is the command that makes the model again from its table, and the code below does the
+    same in Python.
+    """
     from ...io import read
     from ..describe import facts
 
     file = read(model)
+    if recipe:
+        _print_recipe(file, model, json)
+        return
     found = facts(file.model) | {"format": file.format, "bytes": file.size, "versions": file.versions}
     if file.recipe is not None:
         found["table"] = {
@@ -56,11 +70,28 @@ def info(model: str, json: bool) -> None:
             "categories": file.recipe.categories,
             "missing": file.recipe.missing,
             "target": file.recipe.target,
+            "left_out": file.recipe.left_out,
+            "source": file.recipe.source,
+            "rows": file.recipe.n_rows,
+            "sha256": file.recipe.fingerprint,
         }
     if json:
         print_json(found)
     else:
         click.echo("\n".join(map(visible, _as_lines(found))))
+
+
+def _print_recipe(file: Any, path: str, json: bool) -> None:
+    from .. import recipes
+
+    if json:
+        made = {
+            "command": recipes.command(file.model, file.recipe, path),
+            "python": recipes.python(file.model, file.recipe),
+        }
+        print_json(made)
+    else:
+        click.echo(recipes.lines(file.model, file.recipe, path))
 
 
 def _as_lines(found: dict[str, Any]) -> list[str]:
@@ -74,6 +105,10 @@ def _as_lines(found: dict[str, Any]) -> list[str]:
         found["variance"] = f"{sum(shares):.1%}: {shown}"
     if table is not None:
         found["missing values"] = table["missing"]
+    if table is not None and table["source"]:
+        found["data"] = f"{table['source']}, {plural(table['rows'], 'row')}, sha256 {table['sha256'][:SHOWN_DIGEST]}…"
+    if table is not None and table["left_out"]:
+        found["left out"] = ", ".join(f"{name} ({kind})" for name, kind in table["left_out"].items())
     if table is not None and table["target"]:
         found["target"] = table["target"]
     lines = [f"{name.replace('_', ' '):<16}{value}" for name, value in found.items()]
@@ -117,21 +152,37 @@ def check(data: Source, selection: Selection, json: bool) -> None:
         raise click.exceptions.Exit(2)
 
 
-@click.command(epilog="\b\nExample:\n  mercer plan --rows 1e6 --columns 20 -q 10")
-@click.option("--rows", type=COUNT, required=True, help="Number of rows, such as 1000 or 1e6.")
-@click.option("--columns", type=COUNT, required=True, help="Number of columns.")
+@click.command(
+    epilog="\b\nExamples:\n  mercer plan data.csv\n  mercer plan --rows 1e6 --columns 20 -q 10\n"
+    "  mercer plan big.parquet --landmarks 2000 --json"
+)
+@click.argument("data", required=False)
+@click.option("--rows", type=COUNT, help="Number of rows, such as 1000 or 1e6, instead of DATA.")
+@click.option("--columns", type=COUNT, help="Number of columns, instead of DATA.")
 @click.option("-q", "--components", type=COUNT, default=10, show_default=True, help="Number of components.")
 @click.option("--landmarks", type=COUNT, help="Number of landmarks, for the solver landmarks.")
 @json_option
-def plan(rows: int, columns: int, components: int, landmarks: int | None, json: bool) -> None:
+def plan(
+    data: str | None, rows: int | None, columns: int | None, components: int, landmarks: int | None, json: bool
+) -> None:
     """Estimate memory and time of a fit.
 
-    Reports the estimate for each solver before anything is fitted.
+    Reports the estimate for each solver before anything is fitted, for the table DATA as mercer fit would use it, or
+    for given numbers of rows and columns.
     """
     from dataclasses import asdict
 
     from ..planning import plan as estimate
 
+    if (data is None) == (rows is None or columns is None) or (data is not None and (rows or columns)):
+        raise click.UsageError("Give a table, or both --rows and --columns.")
+    if data is not None:
+        from ...tables import learn, read
+
+        table = read(data)
+        rows, columns = len(table), len(learn(table, missing="mean", categorical="one-hot").features)
+    assert rows is not None
+    assert columns is not None
     found = estimate(rows, columns, components, m=landmarks)
     if json:
         print_json(asdict(found))
@@ -139,26 +190,49 @@ def plan(rows: int, columns: int, components: int, landmarks: int | None, json: 
         click.echo(str(found))
 
 
-@click.command(epilog="\b\nExample:\n  mercer report model.mercer data.csv -o report.html")
+@click.command(
+    epilog="\b\nExamples:\n  mercer report model.mercer data.csv -o report.html\n"
+    "  mercer report model.mercer data.csv -o report.html --color price --force"
+)
 @model_argument
 @reading
 @click.option("-o", "--output", required=True, help="Path of the HTML file to write.")
+@click.option("--color", help="A column of DATA by which the map of the rows is coloured.")
 @force_option
-def report(model: str, data: Source, output: str, force: bool) -> None:
+@json_option
+def report(model: str, data: Source, output: str, color: str | None, force: bool, json: bool) -> None:
     """Write an HTML report about a model and a table.
 
-    The page is a single file that loads nothing else.
+    Shows a map of the rows, the explained variance beside that of linear PCA, what drives the components and unusual
+    rows with their causes; for classifiers held-out accuracy and calibration, for mixtures their clusters, for
+    monitors the charts and alarms. The page is a single file that loads nothing else.
     """
     check_free(output, force)
-    from ... import report as write
+    from .. import recipes
+    from ..report import write_report
     from .apply import LoadedModel
 
     file = LoadedModel(model)
-    X, _, _ = file.rows(data)
-    scaled = (file.recipe.scale != 1).any()
-    units = X * file.recipe.scale + file.recipe.mean if scaled else None
-    write(file.model, X, output, names=file.recipe.features, units=units)
-    log(f"Report: {output}")
+    X, kept, y = file.rows(data, [] if color is None else [color])
+    recipe = file.recipe
+    scaled = (recipe.scale != 1).any()
+    write_report(
+        file.model,
+        X,
+        output,
+        names=recipe.features,
+        units=X * recipe.scale + recipe.mean if scaled else None,
+        y=y,
+        color=None if color is None else (color, kept[color]),
+        filled=file.filled,
+        spread=file.spread,
+        training=file.training,
+        made=recipes.lines(file.model, recipe, model) if recipe.source else "",
+    )
+    if json:
+        print_json({"output": output, "rows": len(X), "bytes": os.path.getsize(output), "training": file.training})
+    else:
+        log(f"Report: {output}")
 
 
 @click.command(epilog="\b\nExamples:\n  mercer reproduce parabola -o out\n  mercer reproduce all --quick -o out")

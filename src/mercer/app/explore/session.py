@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ... import __version__
 from ...io import Unstorable, save
 from ...tables import Recipe, write
 from ...tables.text import read_text
+from .. import recipes
 from .data import Data, all_columns, colours, free, of_table
 from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, as_number, as_whole, has_width, models
 from .view import View
@@ -293,15 +295,18 @@ def _described(view: View, settings: Settings | None) -> dict[str, Any]:
         "predicts": view.predicts if hasattr(view.model, "predict") else None,
         "standIn": not view.own_map,
         "settings": None if settings is None else settings.as_dict(),
-        "recipe": _recipe(view, settings),
+        "recipe": _recipe(view),
     }
 
 
-def _recipe(view: View, settings: Settings | None) -> dict[str, str]:
-    if settings is not None:
-        return {"python": settings.python(view.data), "command": settings.command(view.data)}
-    again = " ".join(repr(view.model).split())
-    return {"python": f"model = {again}.fit(X)", "command": "mercer info model.mercer"}
+def _recipe(view: View) -> dict[str, str]:
+    """Return the command and the Python that make the model again, from a file with the table."""
+    recipe = replace(view.recipe, source=view.data.file or view.recipe.source or "data.csv")
+    if not hasattr(view.model, "classes_"):  # the target is a colour only
+        choices = {name: value for name, value in recipe.choices.items() if name != "target"}
+        recipe = replace(recipe, target=None, choices=choices)
+    command = recipes.command(view.model, recipe) or recipes.NO_COMMAND
+    return {"python": recipes.python(view.model, recipe), "command": command}
 
 
 def _axes(given: Any, view: View) -> tuple[int, int]:

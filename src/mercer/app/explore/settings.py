@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import shlex
 from dataclasses import asdict, dataclass, fields
 from inspect import signature
 from typing import Any
@@ -80,43 +77,6 @@ class Settings:
         mark = reference(self.kernel, data, self.scale)
         return found if mark is None else found | {"gamma": self.width * mark}
 
-    def command(self, data: Data) -> str:
-        """Return the command that fits the same model to the same table."""
-        words = ["mercer", "fit", data.file or "data.csv", "-o", "model.mercer", "--model", self.model]
-        words += ["-q", str(self.components), "--kernel", self.kernel]
-        words += [word for name, value in self._kernel_parameters(data).items() for word in (f"--{name}", repr(value))]
-        words += ["--clusters", str(self.clusters)] if self.model == "mixture" else []
-        words += [] if self.scale else ["--no-scale"]
-        words += ["--solver", "landmarks"] if len(data) > LANDMARKS_FROM else []
-        target = [data.target] if data.target and self.model == "classifier" else []
-        words += ["--target", *target] if target else []
-        left_out = [x for x in [*data.table.names, *data.table.others] if x not in [*data.columns, *target]]
-        words += ["--exclude", _listed(left_out)] if left_out else []
-        words += [] if data.missing == "error" else ["--missing", data.missing]
-        words += [] if data.categorical == "auto" else ["--categorical", data.categorical]
-        command = shlex.join([*words, *data.reading, "--seed", str(SEED)])
-        return command if data.file else f"# data.csv: these rows, saved as a table\n{command}"
-
-    def python(self, data: Data) -> str:
-        """Return the lines of Python that fit the same model."""
-        estimator = self.estimator(data)
-        names = {type(estimator).__name__} | ({"KernelPCA"} if self.model == "monitor" else set())
-        kernel = KERNELS[self.kernel].__name__
-        lines = [f"from mercer import {', '.join(sorted(names))}", f"from mercer.kernels import {kernel}"]
-        lines += ["from sklearn.preprocessing import StandardScaler"] if self.scale else []
-        recipe = data.plain[0]
-        encoded = ", texts one-hot encoded" if recipe.categories else ""
-        lines += ["", f"# X: the {len(data.columns)} columns of {data.name} that are variables, as an array{encoded}"]
-        if self.scale and encoded:
-            widths = [(len(recipe.categories.get(name, " ")), name in recipe.categories) for name in recipe.columns]
-            texts = [text for wide, text in widths for _ in range(wide)]
-            lines += [f"numbers = {[j for j, text in enumerate(texts) if not text]}"]
-            lines += ["X[:, numbers] = StandardScaler().fit_transform(X[:, numbers])"]
-        elif self.scale:
-            lines += ["X = StandardScaler().fit_transform(X)"]
-        y = ", y" if self.model == "classifier" else ""
-        return "\n".join([*lines, f"model = {' '.join(repr(estimator).split())}.fit(X{y})"])
-
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON has them."""
         return asdict(self)
@@ -155,10 +115,3 @@ def as_whole(value: Any, name: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
         raise Refused(f"{name} must be a whole number from 0 to {most - 1}.")
     return value
-
-
-def _listed(names: list[str]) -> str:
-    """Return names as ``--exclude`` reads them: with commas between, in quotes where one has a comma or a quote."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()

@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+from ..._core.warn import MercerWarning
 from .page import Figure, Section, Table, page, write
 
 MARK = "mercer report"
@@ -10,7 +11,17 @@ MARK = "mercer report"
 __all__ = ["Figure", "Section", "Table", "page", "report"]
 
 
-def report(model: Any, X: Any, path: Any, *, names: Any = None, units: Any = None, random_state: int = 0) -> None:
+def report(
+    model: Any,
+    X: Any,
+    path: Any,
+    *,
+    y: Any = None,
+    color: Any = None,
+    names: Any = None,
+    units: Any = None,
+    random_state: int = 0,
+) -> None:
     """Write a self-contained HTML page about a fitted model and rows.
 
     Parameters
@@ -21,6 +32,10 @@ def report(model: Any, X: Any, path: Any, *, names: Any = None, units: Any = Non
         The rows to describe, usually those of ``fit``.
     path : str or path
         The file to write.
+    y : array-like of shape (n_samples,), default=None
+        Classes of the rows, for held-out accuracy of a classifier and for colours.
+    color : array-like of shape (n_samples,), default=None
+        Numbers or words by which the map of the rows is coloured, too.
     names : sequence of str, default=None
         Names of the columns, if X is not a data frame.
     units : array-like of shape (n_samples, n_features), default=None
@@ -37,9 +52,17 @@ def report(model: Any, X: Any, path: Any, *, names: Any = None, units: Any = Non
     >>> os.path.getsize(path) > 10_000
     True
     """
+    name = getattr(color, "name", None) or "color"
+    shade = None if color is None else (str(name), color)
+    write_report(model, X, path, y=y, color=shade, names=names, units=units, random_state=random_state)
+
+
+def write_report(model: Any, X: Any, path: Any, **known: Any) -> None:
+    """Write a page; ``known`` are the arguments of ``contents`` in sections.py."""
     from .sections import contents  # needs matplotlib
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # rows are arrays here
-        title, lead, sections = contents(model, X, names, units, random_state)
+        warnings.filterwarnings("ignore", category=MercerWarning)  # of models that are fitted for the page
+        title, lead, sections = contents(model, X, **known)
     write(path, page(title, lead, sections, MARK))

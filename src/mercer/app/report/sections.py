@@ -1,6 +1,6 @@
-"""The sections of a report: data, model, spectrum, charts, clusters, components, reconstruction, outliers."""
+"""The sections of every report: data, model, map, spectrum, components, reconstruction, unusual rows, code."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,55 +10,90 @@ from ...models.monitor.contributions import contributions
 from ...models.pipelines import names as names_of
 from ...models.pipelines import parts
 from ...select.importance import importance
-from ..describe import name_of, one_line, sentences
+from .. import recipes
+from ..describe import counted, name_of, sentences
+from .kinds import KINDS
 from .page import Section, Table, drawn
+from .subject import REASONS, Subject
 
 ROWS = 2000  # a random subset of larger tables is used
 COLUMNS = 20  # shown in tables
 OUTLIERS = 8
 COMPONENTS = 10
-REASONS = 3  # variables named for an unusual row
 ROUNDING = 1e-12  # of a mean, relative to the standard deviation
 POOR = 0.5  # explained variance below which the page has a warning
 UNSCALED = 100  # ratio of standard deviations above which the page has a warning
 DUPLICATES = 0.5  # share of duplicate rows above which the page has a warning
 
 
-@dataclass(frozen=True)
-class Subject:
-    """What a report describes: a fitted model, rows, their indices in the table, and names of the columns."""
-
-    model: Any
-    X: np.ndarray
-    index: np.ndarray
-    columns: list[str]
-
-    @property
-    def last(self) -> Any:
-        """The model, or the last step of a pipeline."""
-        return parts(self.model)[1]
-
-    @property
-    def prepared(self) -> np.ndarray:
-        """The rows as the last step sees them."""
-        return np.asarray(parts(self.model)[0](self.X))
-
-
-def contents(model: Any, X: Any, names: Any, units: Any, random_state: int) -> tuple[str, list[str], list[Section]]:
+def contents(
+    model: Any,
+    X: Any,
+    *,
+    names: Any = None,
+    units: Any = None,
+    y: Any = None,
+    color: tuple[str, Any] | None = None,
+    filled: Any = None,
+    spread: Any = None,
+    training: bool | None = None,
+    made: str = "",
+    random_state: int = 0,
+) -> tuple[str, list[str], list[Section]]:
     """Return title, lead and sections of the page."""
     n, d = np.shape(X)
     columns = names_of(model, X, d) if names is None else [str(name) for name in names]
     index = np.sort(np.random.default_rng(random_state).choice(n, min(n, ROWS), replace=False))
-    subject = Subject(model, np.asarray(X, float)[index], index, columns)
+    training = _is_training(model, X) if training is None else training
+
+    def some(values: Any) -> Any:
+        return None if values is None else np.asarray(values)[index]
+
+    subject = Subject(
+        model,
+        np.asarray(X, float)[index],
+        index,
+        columns,
+        some(y),
+        None if color is None else (color[0], some(color[1])),
+        some(units),
+        some(filled),
+        some(spread),
+        training,
+    )
     kind, *about = sentences(model)
     part = "" if n <= ROWS else f" Figures and statistics use a random subset of {ROWS} rows."
-    original = None if units is None else np.asarray(units, float)[index]
-    sections = [_data(subject, original), Section("Model", about)]
-    for make in (_spectrum, _charts, _clusters, _components, _reconstruction, _outliers):
+    part += " These are the training rows, to which the model was fitted." if training else ""
+    sections = [_data(subject, subject.units), Section("Model", about)]
+    for make in (_map, _spectrum, *KINDS, _components, _reconstruction, _outliers):
         section = make(subject)
         sections += [] if section is None else [section]
-    lead = [f"{kind} The table has {n} rows and {d} columns.{part}"]
-    return f"Report: {name_of(model)}", lead, [*sections, _code(model)]
+    lead = [f"{kind} The table has {counted(n, 'row')} and {counted(d, 'column')}.{part}"]
+    return f"Report: {name_of(model)}", lead, [*sections, _code(model, made)]
+
+
+def _is_training(model: Any, X: Any) -> bool:
+    """Return True if the rows are those that the model keeps."""
+    kept = getattr(parts(model)[1], "anchors_", None)
+    if kept is None or np.shape(kept) != np.shape(X) or model is not parts(model)[1]:
+        return False
+    return bool(np.array_equal(np.asarray(kept), np.asarray(X, float)))
+
+
+def _map(subject: Subject) -> Section | None:
+    """The rows on two components, once for each colour."""
+    Y, own = subject.coordinates
+    if Y.shape[1] < 2:
+        return None
+    colours = subject.colours()
+    with drawn("map") as figures:
+        for name, values in colours.items() or {"": None}.items():
+            ax = plots.scores(Y, values)
+            ax.set_title(f"Rows, coloured by {name}" if name else "Rows")
+    text = [] if own else ["The axes are those of a kernel PCA with the same kernel, for the map alone."]
+    if "novelty" in colours:
+        text.append("Novelty is the squared distance of a row to the components.")
+    return Section("Map of the rows", text, figures)
 
 
 def _data(subject: Subject, original: np.ndarray | None) -> Section:
@@ -98,12 +133,19 @@ def _spectrum(subject: Subject) -> Section | None:
     last = subject.last
     if not hasattr(last, "explained_variance_ratio_") or not last.n_components_:
         return None
+    linear = _linear_shares(subject.prepared, last.n_components_)
     with drawn("spectrum") as figures:
-        plots.scree(last)
+        plots.scree(last, linear=linear)
         plots.kernel_matrix(last, subject.prepared)
     shares, total = last.explained_variance_ratio_, np.cumsum(last.explained_variance_ratio_)
     rows = [
-        (f"{j + 1}", f"{last.explained_variance_[j]:.4g}", f"{shares[j]:.1%}", f"{total[j]:.1%}")
+        (
+            f"{j + 1}",
+            f"{last.explained_variance_[j]:.4g}",
+            f"{shares[j]:.1%}",
+            f"{total[j]:.1%}",
+            f"{linear[: j + 1].sum():.1%}",
+        )
         for j in range(min(COMPONENTS, len(total)))
     ]
     notes = []
@@ -111,38 +153,19 @@ def _spectrum(subject: Subject) -> Section | None:
         notes = [
             f"The components explain {total[-1]:.0%} of the variance. More components or a wider kernel explain more."
         ]
-    text = ["Shares are relative to the total variance in feature space, not only to that of the computed components."]
-    table = Table(("component", "variance", "share", "cumulative"), rows)
+    text = [
+        "Shares of the training rows, relative to the total variance in feature space. Those of linear PCA are "
+        "relative to the total variance of the columns."
+    ]
+    table = Table(("component", "variance", "share", "cumulative", "linear PCA"), rows)
     return Section("Explained variance", text, figures, [table], notes=notes)
 
 
-def _charts(subject: Subject) -> Section | None:
-    model, X = subject.model, subject.X
-    if not hasattr(model, "limits_"):
-        return None
-    with drawn("charts") as figures:
-        plots.chart(model, X, "t2")
-        plots.chart(model, X, "spe")
-    alarms = np.mean(model.predict(X) == -1)
-    text = [f"{alarms:.1%} of the rows exceed a limit; {model.alpha:.1%} are expected in normal operation."]
-    return Section("Control charts", text, figures)
-
-
-def _clusters(subject: Subject) -> Section | None:
-    model, X = subject.model, subject.X
-    if not hasattr(model, "predict_proba"):
-        return None
-    P = model.predict_proba(X)
-    best = P.argmax(axis=1)
-    rows = [
-        (str(label), f"{np.mean(best == j):.1%}", f"{P[best == j, j].mean():.2f}")
-        for j, label in enumerate(getattr(model, "classes_", np.arange(P.shape[1])))
-        if np.any(best == j)
-    ]
-    with drawn("clusters") as figures:
-        if X.shape[1] == 2:
-            plots.responsibilities(model, X)
-    return Section("Classes or clusters", (), figures, [Table(("label", "rows", "mean probability"), rows)])
+def _linear_shares(X: np.ndarray, q: int) -> np.ndarray:
+    """Return the shares of the variance of the columns that the components of linear PCA hold."""
+    variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(X.T)))[::-1] if len(X) > 1 else np.zeros(1)
+    shares = np.maximum(variances, 0) / (variances.sum() or 1.0)
+    return np.pad(shares[:q], (0, max(0, q - len(shares))))
 
 
 def _components(subject: Subject) -> Section | None:
@@ -150,8 +173,6 @@ def _components(subject: Subject) -> Section | None:
     if not hasattr(model, "transform") or last.n_components_ < 1:
         return None
     with drawn("components") as figures:
-        if last.n_components_ > 1:
-            plots.scores(model.transform(X))
         if X.shape[1] == 2:
             for j in range(min(2, last.n_components_)):
                 plots.contours(model if model is last else _Mappable(model), X, j)
@@ -191,7 +212,7 @@ def _reconstruction(subject: Subject) -> Section | None:
 
 
 def _outliers(subject: Subject) -> Section | None:
-    inner = Subject(getattr(subject.model, "estimator_", subject.model), subject.X, subject.index, subject.columns)
+    inner = replace(subject, model=subject.inner)
     if not hasattr(inner.last, "reconstruction_error"):
         return None
     prepared = inner.prepared
@@ -210,14 +231,7 @@ def _outliers(subject: Subject) -> Section | None:
     return Section("Unusual rows", text, tables=[Table(("row", "error / median", "columns"), rows)])
 
 
-def _code(model: Any) -> Section:
-    code = (
-        f"from mercer import {name_of(model)}, report\n"
-        "from mercer.kernels import *\n\n"
-        f"model = {one_line(parts(model)[1])}.fit(X)\n"
-        'report(model, X, "report.html")\n\n'
-        "# or, from a table:\n"
-        "# mercer fit data.csv -o model.mercer\n"
-        "# mercer report model.mercer data.csv -o report.html"
-    )
-    return Section("How to make this page", ["In Python and from the command line:"], code=code)
+def _code(model: Any, made: str) -> Section:
+    code = made or recipes.python(model, None)
+    text = "The command and the Python code that make the model again:" if made else "In Python, from rows X:"
+    return Section("How to make this model", [text], code=code)

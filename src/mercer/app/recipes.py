@@ -1,0 +1,163 @@
+"""The way from a table to a model, as one command and as lines of Python. Both make the same model again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from click import ClickException
+
+from .._core.registry import KERNELS, MODELS
+from ..models.pipelines import parts
+from .describe import one_line
+
+if TYPE_CHECKING:
+    from ..tables import Recipe
+
+READING = {"format": "--from", "delimiter": "--delimiter", "decimal": "--decimal"}
+LISTS = ("columns", "include", "exclude")
+WHOLE = 10**6  # characters: scikit-learn shortens longer expressions
+NO_COMMAND = "# The command line has no options for this model; in Python:"
+
+
+def command(model: Any, recipe: Recipe | None, output: str = "model.mercer") -> str | None:
+    """Return the command that makes the model again, on one line; None if the command line cannot make it."""
+    from .cli.fit import estimator_of
+
+    if recipe is None or not recipe.source:
+        return None
+    words = _model_words(model)
+    try:
+        made = None if words is None else estimator_of(words)
+    except ClickException:
+        return None
+    if words is None or not _same(made, model):
+        return None
+    return shlex.join(["mercer", "fit", recipe.source, "-o", output, *words, *_table_words(recipe)])
+
+
+def _table_words(recipe: Recipe) -> list[str]:
+    """Return the options that read the table, select its columns and prepare them."""
+    words: list[str] = []
+    for name, option in READING.items():
+        if name in recipe.reading:
+            words += [option, {"\t": "tab"}.get(recipe.reading[name], recipe.reading[name])]
+    words += ["--no-header"] if "header" in recipe.reading else []
+    for name, value in recipe.choices.items():
+        if value is True or name == "scale":
+            words.append("--no-scale" if name == "scale" else f"--{name.replace('_', '-')}")
+        else:
+            words += [f"--{name}", _joined(value) if name in LISTS else str(value)]
+    return words
+
+
+def _joined(names: list[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def _model_words(model: Any) -> list[str] | None:
+    """Return the options for the settings of a model that differ from their defaults."""
+    from .cli.fit import COMPONENTS, PARAMETERS
+
+    name = next((name for name, cls in MODELS.items() if type(model) is cls), None)
+    if name is None:
+        return None
+    words = [] if name == "kpca" else ["--model", name]
+    inner = getattr(model, "estimator", None) if name == "monitor" else model
+    for option, parameter in PARAMETERS.items():
+        owner = model if hasattr(model, parameter) else inner
+        if owner is None or not hasattr(owner, parameter):
+            continue
+        default = signature(type(owner)).parameters[parameter].default
+        if parameter == "n_components" and type(owner) is MODELS["kpca"]:
+            default = COMPONENTS
+        default = 0 if parameter == "random_state" else default
+        value = getattr(owner, parameter)
+        if one_line(value) != one_line(default):
+            if type(value).__name__ == "Landmarks":
+                words += ["--landmarks", str(value.n)]
+                continue
+            word = "all" if parameter == "n_components" and value is None else str(value)
+            words += [f"--{option.replace('_', '-')}", word]
+    return words if inner is None else [*words, *_kernel_words(inner.kernel)]
+
+
+def _kernel_words(kernel: Any) -> list[str]:
+    if isinstance(kernel, str):
+        return ["--kernel", kernel]
+    name = next((name for name, cls in KERNELS.items() if type(kernel) is cls), "")
+    words = [] if name == "rbf" else ["--kernel", name]
+    from .cli.fit import KERNEL_OPTIONS
+
+    for option in KERNEL_OPTIONS:
+        value = getattr(kernel, option, None)
+        if value is not None and one_line(value) != one_line(signature(type(kernel)).parameters[option].default):
+            words += [f"--{option}", str(value)]
+    return words
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Return True if two estimators have the same settings."""
+    return type(first) is type(second) and _settings(first) == _settings(second)
+
+
+def _settings(model: Any) -> dict[str, str]:
+    return {name: one_line(value) for name, value in model.get_params().items()}
+
+
+def python(model: Any, recipe: Recipe | None) -> str:
+    """Return the lines of Python that make the model again."""
+    last = parts(model)[1]
+    fitted = f"model = {_expression(last)}.fit(X{', y' if recipe is not None and recipe.target else ''})"
+    names = sorted({type(last).__name__} | ({"KernelPCA"} if "KernelPCA(" in fitted else set()))
+    if recipe is None or not recipe.source:
+        return "\n".join([f"from mercer import {', '.join(names)}", *_kernel_import(fitted), "", fitted])
+    imputer = recipe.choices.get("missing") == "impute"
+    names = sorted({*names, *(["KernelPCAImputer"] if imputer else [])})
+    given = {name: value for name, value in recipe.choices.items() if name not in {"many_classes", "strict"}}
+    arguments = ["table", *(f"{name}={value!r}" for name, value in given.items())]
+    arguments += [f"imputer={_expression(recipe.imputer)}"] if imputer else []
+    lines = [
+        f"from mercer import {', '.join(names)}",
+        *_kernel_import(fitted + "".join(arguments)),
+        "from mercer.tables import learn, read",
+        "",
+        f"table = read({', '.join(_reading(recipe))})",
+        f"recipe = learn({', '.join(arguments)})",
+        "X, rows = recipe.apply(table)",
+    ]
+    lines += [f"y = table.labels({recipe.target!r})[rows]"] if recipe.target else []
+    return "\n".join([*lines, fitted])
+
+
+def _reading(recipe: Recipe) -> list[str]:
+    words = [repr(recipe.source), *(f"{name}={value!r}" for name, value in recipe.reading.items())]
+    if recipe.source.endswith(".npz") and recipe.target:  # an array beside the table
+        words.insert(1, f"lambda names, named, more: [*names, *({recipe.target!r},) * ({recipe.target!r} in more)]")
+    return words
+
+
+def _expression(model: Any) -> str:
+    """Return a model as Python, with all settings that differ from their defaults."""
+    from sklearn import config_context
+
+    with config_context(print_changed_only=True):
+        return (
+            one_line(model) if not hasattr(model, "get_params") else " ".join(model.__repr__(N_CHAR_MAX=10**6).split())
+        )
+
+
+def _kernel_import(text: str) -> list[str]:
+    names = sorted(cls.__name__ for cls in KERNELS.values() if f"{cls.__name__}(" in text)
+    return [f"from mercer.kernels import {', '.join(names)}"] if names else []
+
+
+def lines(model: Any, recipe: Recipe | None, output: str = "model.mercer") -> str:
+    """Return the command on the first line, and the Python below."""
+    found = command(model, recipe, output)
+    return f"{NO_COMMAND if found is None else found}\n\n{python(model, recipe)}"
