@@ -30,7 +30,7 @@ LANDMARKS = 500
 USUAL = 0.95  # quantile of r² of the training samples that sets the scale of the weights
 DONORS = 1000  # samples at most whose values serve as starting values
 TEMPORARIES = 4  # copies of a sample and its starting values in memory at once
-TRIAL_ROWS = 200  # samples of the trial that measures the errors
+TRIAL_ROWS = 100  # samples of the trial that measures the errors
 
 
 @stored("impute.KernelPCAImputer")
@@ -129,17 +129,27 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model on samples with missing values (NaN); every column needs at least one value."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and return the same samples with their missing values filled in, which ``fit`` has computed."""
+        X, full = self._fit(X)
+        return np.where(np.isnan(X), full * self.scale_ + self.mean_, X).astype(X.dtype)
+
+    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the validated samples, and the completed ones in standard units."""
         with validation.fitting(self, X):
             X, clock = self._rows(X, fit=True), _Clock(self.time_limit)
             rng = generator(self.random_state)
             _check_columns(X)
             self.mean_, self.scale_ = self._standards(X)
             Z = (X - self.mean_) / self.scale_
-            _, self._filler, n_iter = self._complete(Z, Conditional.of(Z), rng, clock)
+            full, self._filler, n_iter = self._complete(Z, Conditional.of(Z), rng, clock)
             self.model_, self.n_iter_ = self._filler.model, max(n_iter, 1)
             self.errors_, self.spread_ratio_ = self._trial(Z, rng, clock)
             self.ended_early_ = clock.warned
-        return self
+        return X, full
 
     def _standards(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what is subtracted from the columns, 0 if the kernel takes no negative values, and the divisors."""
