@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer import (
+    ContrastiveKernelPCA,
     KernelPCA,
     KernelPCAClassifier,
     KernelPCAClassifierCV,
@@ -28,6 +29,7 @@ BASES = {
     ProbabilisticKernelPCA: {},
     SparseKernelPCA: {},
     SupervisedKernelPCA: {},
+    ContrastiveKernelPCA: {},
     KernelPCAMixture: {"n_init": 2, "max_iter": 20},
     KernelPCAClassifier: {},
     KernelPCAClassifierCV: {"n_components": (2, 4), "kernels": [RBF(0.1), RBF(1.0)]},
@@ -71,6 +73,7 @@ OTHERS = {  # values away from the default, for one estimator or for all
     "time_limit": [30.0],
     "calibration": [None, "temperature", "vector"],
     "loadings": ["em"],
+    "contrast": [0.5, "auto"],
     "supervision": [0.5, 0.0],
     "target": ["class_sizes", "numbers", "rbf"],
     "kernels": [[RBF(0.5), Laplacian(0.5)]],
@@ -79,6 +82,7 @@ OWN = {
     (ProbabilisticKernelPCA, "solver"): ["exact", "davidson", "landmarks", "em"],
     (ProbabilisticKernelPCA, "noise_variance"): ["paper", 0.05],
     (SparseKernelPCA, "solver"): sorted(ALGORITHMS),
+    (ContrastiveKernelPCA, "solver"): ["exact", "landmarks"],
     (KernelPCAMixture, "solver"): ["exact", "landmarks"],
     (KernelPCAMixture, "n_components"): [0, 1, [1, 2]],
     (KernelPCAClassifier, "solver"): ["exact", "landmarks"],

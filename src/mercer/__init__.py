@@ -19,6 +19,7 @@ _HOMES = {
     "merge": "models.merge",
     "register": "_core.registry",
     "remove": "models.merge",
+    "ContrastiveKernelPCA": "models.contrastive",
     "SparseKernelPCA": "models.sparse",
     "SupervisedKernelPCA": "models.supervised",
     "KernelPCAImputer": "models.imputer",

@@ -44,6 +44,7 @@ from .models.merge import landmarks as landmarks, merge as merge, remove as remo
 from .models.mixture import KernelPCAMixture as KernelPCAMixture
 from .models.monitor import KernelPCAMonitor as KernelPCAMonitor
 from .models.probabilistic import ProbabilisticKernelPCA as ProbabilisticKernelPCA
+from .models.contrastive import ContrastiveKernelPCA as ContrastiveKernelPCA
 from .models.sparse import SparseKernelPCA as SparseKernelPCA
 from .models.supervised import SupervisedKernelPCA as SupervisedKernelPCA
 from .onnx import to_onnx as to_onnx

@@ -10,6 +10,7 @@ KINDS = {
     "SparseKernelPCA": "Sparse kernel PCA: components on a few rows, which are chosen by maximum likelihood.",
     "ProbabilisticKernelPCA": "Probabilistic kernel PCA: a Gaussian in the feature space of a kernel.",
     "SupervisedKernelPCA": "Supervised kernel PCA: components in feature space that depend on a target.",
+    "ContrastiveKernelPCA": "Contrastive kernel PCA: components in feature space that a background does not have.",
     "KernelPCAMixture": "A mixture of Gaussians in the feature space of a kernel.",
     "KernelPCAClassifier": "A classifier with one Gaussian for each class in the feature space of a kernel.",
     "KernelPCAMonitor": "A monitor: it detects rows that differ from those of normal operation.",

@@ -1,8 +1,8 @@
 """Supervised kernel principal component analysis: components that depend on a target."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array, double
 from .._core.dask import computed, is_lazy
+from .._core.fields import Labels, Maybe, Numbers
 from .._core.registry import KERNELS, register
 from .._core.sklearn import Interval, Named, StrOptions, check_y, num_samples, with_callbacks
 from .._core.warn import ComponentsWarning, warn
@@ -112,6 +113,11 @@ class SupervisedKernelPCA(KernelTransformer):
     indefinite: str = "clip"
     random_state: Any = None
 
+    dependence_: Annotated[np.ndarray, Numbers("q")] = field(init=False)
+    total_dependence_: Maybe[float] = field(init=False)
+    chance_: Maybe[float] = field(init=False)
+    classes_: Maybe[Annotated[np.ndarray, Labels("c")]] = field(init=False)
+
     center = True
     _parameter_constraints = constraints(
         *("kernel", "solver", "preimage", "random_state"),
@@ -170,7 +176,7 @@ class SupervisedKernelPCA(KernelTransformer):
         subspace = found.subspace
         if not isinstance(kernel, PositivePart):
             validation.check_indefinite(self.indefinite, subspace.report.lowest, subspace.report.negative_mass)
-        if self.supervision < 1:
+        if self.supervision == 0:
             diagnostics.warn_of_spectrum(subspace.variances, subspace.total_variance, X.shape[0])
         if most is None and self.n_components is not None:
             found = found[: found.holding(self.n_components, self.supervision)]

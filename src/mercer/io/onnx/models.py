@@ -7,6 +7,7 @@ import numpy as np
 
 from ...models.classifier import KernelPCAClassifier
 from ...models.classifier_cv import KernelPCAClassifierCV
+from ...models.contrastive import ContrastiveKernelPCA
 from ...models.dropin import KernelPCA as Dropin
 from ...models.kernel_pca import KernelPCA
 from ...models.mixture import KernelPCAMixture
@@ -37,10 +38,8 @@ def _reconstruction_error(model: Any, x: Tensor) -> Tensor:
     return split(model.subspace_, x)[1]
 
 
-METHODS[KernelPCA] = METHODS[SparseKernelPCA] = METHODS[SupervisedKernelPCA] = {
-    "transform": _transform,
-    "reconstruction_error": _reconstruction_error,
-}
+for _cls in (KernelPCA, SparseKernelPCA, SupervisedKernelPCA, ContrastiveKernelPCA):
+    METHODS[_cls] = {"transform": _transform, "reconstruction_error": _reconstruction_error}
 
 
 def _latent(model: Any, x: Tensor) -> Tensor:
