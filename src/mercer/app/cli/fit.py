@@ -85,7 +85,13 @@ Examples:
 )
 @reading
 @click.option("-o", "--output", required=True, help="Path of the model file to write.")
-@click.option("--model", type=Registered(MODELS), default="kpca", show_default=True, help="Type of model.")
+@click.option(
+    "--model",
+    type=Registered(MODELS, without=("contrastive",)),
+    default="kpca",
+    show_default=True,
+    help="Type of model.",
+)
 @click.option(
     "-q",
     "--components",
