@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import KernelPCA, SupervisedKernelPCA
@@ -131,6 +132,12 @@ def test_dask_gives_the_model_of_the_rows_in_memory():
     expected = model.fit(X, Y_CLASSES).transform(X)
     lazy = model.fit(da.from_array(X, chunks=(17, 4)), Y_CLASSES).transform(X)
     np.testing.assert_allclose(lazy, expected, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.MercerWarning")  # the targets of the checks are random
+@parametrize_with_checks([SupervisedKernelPCA(), SupervisedKernelPCA(2, supervision=0.5)])
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
 
 
 def test_wrong_targets_are_refused():

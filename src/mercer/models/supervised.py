@@ -232,7 +232,9 @@ class SupervisedKernelPCA(KernelTransformer):
     def _target(self, y: np.ndarray, weights: Any) -> Target:
         target = Target.of(self._columns(y, weights), weights)
         if len(target.sigma) == 0:
-            raise ValueError("The target y is constant: components cannot depend on it. Use KernelPCA.")
+            raise ValueError(
+                "The target y is constant (one class or number): components cannot depend on it. Use KernelPCA."
+            )
         if self._kind(y) in {"classes", "class_sizes"}:
             self.classes_ = np.unique(y)
         return target
@@ -264,7 +266,8 @@ class SupervisedKernelPCA(KernelTransformer):
         """Return y as an array with an entry, or a row of numbers, for each sample."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        y = check_y(computed(y), multi_output=np.ndim(computed(y)) > 1, estimator=self)
+        y = np.asarray(computed(y))
+        y = check_y(y, multi_output=y.ndim > 1, estimator=self)
         n = X.shape[0] if is_lazy(X) else num_samples(X)
         if not np.isnan(n) and len(y) != n:
             raise ValueError(f"X has {n} samples, and y has {len(y)}. Give a target for each sample.")
@@ -282,7 +285,12 @@ class SupervisedKernelPCA(KernelTransformer):
 
 def _counted(y: np.ndarray, X: Any, sample_weight: Any) -> np.ndarray:
     """Return the targets of the samples of positive weight; those of a Dask collection stay."""
-    return y if sample_weight is None or is_lazy(X) else y[np.asarray(sample_weight) > 0]
+    weights = None if sample_weight is None or is_lazy(X) else np.asarray(sample_weight)
+    if weights is None or weights.ndim == 0:
+        return y
+    if weights.shape != y.shape[:1]:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {y.shape[:1]}!")
+    return y[weights > 0]
 
 
 def _dependences(gram: Gram, parts: list[np.ndarray]) -> list[float]:
