@@ -229,5 +229,11 @@ class _Mixed(Covariance):
         FtT = double(F.T @ cast(super().J(self.Q * cast(self.target.sigma, self.dtype)), self.dtype))
         return (1 - self.a) * super().congruence(F) + self.a * FtT @ FtT.T
 
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        return self @ np.eye(self.shape[0], dtype=self.dtype)[:, index]
+
+    def diag(self) -> np.ndarray:
+        return self.dense().diagonal()
+
     def dense(self) -> np.ndarray:
         return self.half(self.half(super().dense()).T)
