@@ -26,7 +26,9 @@ def features(x):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
-@pytest.mark.parametrize(("kernel", "phi"), [("linear", lambda x: x), (Polynomial(2, 1.0, 1.0), features)], ids=str)
+@pytest.mark.parametrize(
+    ("kernel", "phi"), [("linear", lambda x: x), (Polynomial(2, 1.0, 1.0), features)], ids=["linear", "quadratic"]
+)
 def test_equals_contrastive_pca_of_explicit_features(kernel, phi, solver):
     F, G = phi(X), phi(B)
     lam, U = np.linalg.eigh(covariance(F) - 0.7 * covariance(G))
