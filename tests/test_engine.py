@@ -190,7 +190,7 @@ def test_the_plan_says_what_fits_and_what_auto_takes():
     assert plan.auto == "landmarks"
     assert not costs["exact"].fits
     assert costs["landmarks"].seconds < costs["davidson"].seconds < costs["exact"].seconds
-    assert "more than is free" in str(plan)
+    assert "more than the available memory" in str(plan)
 
 
 def test_callbacks_hear_of_each_pass():

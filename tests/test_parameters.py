@@ -70,6 +70,7 @@ OTHERS = {  # values away from the default, for one estimator or for all
     "refit": [True],
     "scale": ["none"],
     "n_starts": [5],
+    "scoring": ["neg_log_loss", "balanced_accuracy"],
     "time_limit": [30.0],
     "calibration": [None, "temperature", "vector"],
     "loadings": ["em"],

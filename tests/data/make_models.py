@@ -47,6 +47,8 @@ MODELS = {
     "monitor": mercer.KernelPCAMonitor(random_state=0),
     "search": mercer.KernelPCAClassifierCV([G], n_components=[1, 2], noise_ratios=[0.1], cv=2, random_state=0),
     "imputer": mercer.KernelPCAImputer(2, random_state=0),
+    "supervised": mercer.SupervisedKernelPCA(2, kernel=G),
+    "contrastive": mercer.ContrastiveKernelPCA(2, kernel=G),
 }
 KERNELS = {
     "rbf": RBF(lengthscale=[1.0, 2.0, 1.0, 0.5]),

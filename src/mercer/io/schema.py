@@ -2,7 +2,7 @@
 
 The parameters of a class are those of its constructor; its state are its other annotated attributes, which do not hide
 methods. A value must have the annotated type, an array the declared shape (see :mod:`mercer._core.fields`), and an
-estimator valid parameters. A class whose parts must agree in more than shapes has a method ``check_parts``. Attributes
+estimator valid parameters. A class whose parts must agree in more than shapes has a method ``_check_parts``. Attributes
 that are not annotated are neither written nor read.
 """
 
@@ -94,8 +94,8 @@ def check(made: Any) -> None:
     try:
         if hasattr(made, "_validate_params") and hasattr(cls, "_parameter_constraints") and cls not in FOREIGN:
             made._validate_params()
-        if hasattr(cls, "check_parts") and fitted:
-            made.check_parts()
+        if hasattr(cls, "_check_parts") and fitted:
+            made._check_parts()
     except Exception as error:
         raise Invalid(f"{file_name(cls)}: {error}") from None
 

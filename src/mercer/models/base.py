@@ -48,7 +48,7 @@ class KernelTransformer(
     n_rows_: NotNegative
     compression_: Maybe[Any]
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise an error if the model, as a file holds it, is not one of as many features as it states."""
         validation.check_features(self, self._subspaces())
 

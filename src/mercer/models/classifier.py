@@ -132,6 +132,7 @@ class KernelPCAClassifier(
     n_features_in_: Count = field(init=False)
     feature_names_in_: Maybe[Names] = field(init=False)
     kernel_: Kernel = field(init=False)
+    kernels_: Maybe[list[Kernel]] = field(init=False)
     classes_: Annotated[np.ndarray, Labels("c")] = field(init=False)
     class_prior_: Annotated[Any, Numbers("c", least=0)] = field(init=False)
     _shares: Annotated[Any, Numbers("c", least=0)] = field(init=False)
@@ -151,7 +152,7 @@ class KernelPCAClassifier(
         calibration=[StrOptions({"auto", "temperature", "vector"}), None],
     )
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
         if len(self.densities_) != len(self.classes_):
             raise ValueError(f"it has {len(self.classes_)} classes and {len(self.densities_)} densities")

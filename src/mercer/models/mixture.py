@@ -166,7 +166,7 @@ class KernelPCAMixture(
         loadings=[StrOptions(set(UPDATES))],
     )
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
         validation.check_features(self, self._subspaces())
 

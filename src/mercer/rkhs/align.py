@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .._core.arrays import cast, columns, double, is_foreign, namespace, rows
+from .._core.arrays import Array, asarray_like, cast, columns, double, is_foreign, rows
 from .subspace import Subspace
 
 CLOSE = 1.02  # ratio of variances up to which components keep their order: the sampling error of 5000 rows
@@ -19,12 +19,11 @@ def aligned(new: Subspace, old: Subspace) -> Subspace:
     if len(new.axes) == 0 or len(old.axes) == 0:
         return new
     values = _overlap(new, old)
-    order = _order(np.array([float(v) for v in new.variances]), values)
+    order = _order(_numpy(new.variances[:, None])[:, 0], values)
     previous = _previous(values[:, order])
     signs = np.array([1.0 if i < 0 or values[i, j] >= 0 else -1.0 for i, j in zip(previous, order, strict=True)])
     turned = _reordered(new, order)
-    xp = namespace(new.axes.B)
-    flips = cast(xp.asarray(signs), new.axes.B.dtype)
+    flips = asarray_like(signs, new.axes.B, new.axes.B.dtype)
     return replace(
         turned, axes=replace(turned.axes, B=turned.axes.B * flips), offset=turned.offset * cast(flips, new.offset.dtype)
     )
@@ -34,10 +33,16 @@ def _overlap(new: Subspace, old: Subspace) -> np.ndarray:
     """Return the inner products of old and new axes; if the kernel has changed, correlations on the old anchors."""
     if new.kernel == old.kernel:
         overlap = double(old.axes.inner(new.axes))
-        return np.array([[float(v) for v in row] for row in overlap]) if is_foreign(overlap) else overlap
+        return _numpy(overlap) if is_foreign(overlap) else overlap
     before, after = (np.asarray(subspace.project(old.Z), float) for subspace in (old, new))
     before, after = before / np.linalg.norm(before, axis=0), after / np.linalg.norm(after, axis=0)
     return before.T @ after
+
+
+def _numpy(matrix: Array) -> np.ndarray:
+    """Return a small matrix of any library as a NumPy array."""
+    n, m = matrix.shape
+    return np.array([[float(matrix[i, j]) for j in range(m)] for i in range(n)]).reshape(n, m)
 
 
 def _previous(overlap: np.ndarray) -> np.ndarray:

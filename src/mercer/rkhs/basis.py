@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._core.arrays import Array, full, largest, namespace, row_numbers, rows, zeros
-from .._core.dask import computed
+from .._core.dask import computed, is_lazy
 from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
 from .._core.fields import Numbers
 from .._core.memory import check_memory
@@ -139,8 +139,13 @@ class Basis:
         first, second, diagonal = fold_rows(add, start, *given, width=max(1, m // TALL))
         if not turned:
             first, second = self.R.T @ first, self.R.T @ second @ self.R
-        count = float(X.shape[0] if weights is None else computed(weights.sum()))
+        count = float(X.shape[0] if weights is None else _sum(weights))
         return Moments(self, count, first, second, float(diagonal[0]), int(X.shape[0]))
+
+
+def _sum(weights: Array) -> Any:
+    """Return the sum of weights, which may be a Dask array."""
+    return computed(weights.sum()) if is_lazy(weights) else namespace(weights).sum(weights)
 
 
 def _ones(X: Array) -> Array:

@@ -32,7 +32,7 @@ class Expansion:
     B: Annotated[Array, Numbers("m", "p", kinds="f")]
     squares: Annotated[Array, Numbers("p")] = None
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise an error if the kernel cannot be evaluated on the points."""
         if self.Z.shape[0] == 0:
             return

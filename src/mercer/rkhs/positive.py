@@ -128,7 +128,8 @@ def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: 
     lowest, error = float(lam[0]), rounding(A.shape[0], A.root) * max(float(lam[-1]), floor)
     if lowest > -error:
         return kernel
-    first = A.shape[0] - int(xp.count_nonzero(lam > max(-lowest, error)))
+    threshold = max(-lowest, error) if lam[-1] > -lowest else error  # where none is above |λ_min|, all positive ones
+    first = A.shape[0] - int(xp.count_nonzero(lam > threshold))
     W = double(A.J(cast(V[:, first:], A.dtype))) / xp.sqrt(lam[first:])
     offset = W.T @ A.KS[:, 0] if A.centred else zeros((W.shape[1],), W)
     positive, mass = float(xp.sum(xp.clip(lam, 0, None))), float(xp.sum(abs(lam)))

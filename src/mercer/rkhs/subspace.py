@@ -57,7 +57,7 @@ class Subspace:
     report: Report
     moments: Moments | None = None  # in the basis of landmarks: ``partial_fit`` adds more rows to them
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise an error if axes and mean are not expansions on the same points."""
         if self.mean.B.shape != (self.axes.B.shape[0], 1) or self.mean.Z.shape != self.axes.Z.shape:
             raise ValueError("its axes and its mean are on different points")

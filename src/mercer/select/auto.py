@@ -133,7 +133,7 @@ def auto(
     Examples
     --------
     >>> from mercer import KernelPCA, datasets, select
-    >>> X, _ = datasets.rings(n=150)
+    >>> X, _ = datasets.moons(n=150)
     >>> select.auto(KernelPCA(), X).best.linear
     False
     """

@@ -70,6 +70,13 @@ class DensityChoice:
 
     ``table`` has the share of subsamples in which each number of dense regions was found. ``stability`` is the mean
     adjusted Rand index between the regions in subsamples and in all samples: 1 if they are always the same.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMixture, datasets, select
+    >>> choice = select.n_clusters(KernelPCAMixture(random_state=0), datasets.three_clusters(0))
+    >>> choice.best
+    3
     """
 
     table: dict[int, float]
@@ -82,6 +89,10 @@ class DensityChoice:
         from ..plots import choice
 
         return choice(self.table, self.best, "clusters", "share of subsamples", ax)
+
+    def _repr_html_(self) -> str:
+        rows = [(k, f"{share:.0%}") for k, share in self.table.items()]
+        return html_table(("clusters", "share of subsamples"), rows, f"{self}.")
 
     def __str__(self) -> str:
         shares = ", ".join(f"{k} in {share:.0%}" for k, share in self.table.items())

@@ -123,6 +123,7 @@ def check(
     --------
     >>> import mercer, pandas as pd
     >>> frame = pd.DataFrame({"id": range(50), "day": pd.date_range("2024-01-01", periods=50), "x": 0.5})
+    >>> frame["z"] = frame["id"] ** 2 / 7
     >>> for row in mercer.check(frame):
     ...     print(row.column, row.kind, row.action)
     id id left out
