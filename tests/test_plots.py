@@ -157,7 +157,7 @@ def test_scores_refuse_a_single_component():
 
 
 def test_pictures_of_the_wrong_shape_are_refused():
-    with pytest.raises(ValueError, match="no square"):
+    with pytest.raises(ValueError, match="Rows of 6 columns cannot be drawn as square pictures"):
         plots.images(np.ones((2, 6)))
     with pytest.raises(ValueError, match="holds 8 pixels"):
         plots.images(np.ones((2, 6)), shape=(2, 4))

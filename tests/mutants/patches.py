@@ -635,6 +635,13 @@ MUTANTS = [
         FILES,
     ),
     Mutant(
+        "coefficients of a file need not fit its points",
+        "io/schema.py",
+        "    if len(expected) != value.ndim or not all(fits):",
+        "    if len(expected) != value.ndim:",
+        FILES,
+    ),
+    Mutant(
         "sparse indices of a file are not checked",
         "io/decode.py",
         "    matrix.check_format(full_check=True)",

@@ -198,10 +198,11 @@ def _accepted(solver: Solver, n: int) -> float:
 
 
 def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
-    """Return all eigenvalues of a small indefinite matrix, or ``upper`` and the lowest that is found, and a note.
+    """Search for negative eigenvalues; return ``upper``, or more of the spectrum if there are any, and a note.
 
-    Up to ``CHOLESKY_ROWS`` rows a Cholesky factor of A + error·I shows that there are no negative ones; beyond, the
-    lowest Ritz value of a few Lanczos steps, which is never below the lowest eigenvalue.
+    Up to ``CHOLESKY_ROWS`` rows, a Cholesky factor of A + error·I proves that there are none; otherwise all eigenvalues
+    (few rows) or the lowest one are returned. With more rows, the lowest Ritz value of ``LOWEST_STEPS`` Lanczos steps
+    is appended, which is never below the lowest eigenvalue; the note says if small negative ones may have been missed.
     """
     n, xp = A.shape[0], namespace(upper)
     if n <= CHOLESKY_ROWS:

@@ -50,8 +50,8 @@ def calibrated(
 ) -> tuple[float, np.ndarray]:
     """Return the temperature and a bias for each class, from ``n`` distinct held-out samples.
 
-    The classes count by their priors, which need not be their shares among the samples. If a class has no held-out
-    sample, there are no biases: nothing is known about its own.
+    Samples are weighted so that each class counts by its prior, whatever its share of the samples is. If a class has no
+    held-out sample, its bias cannot be estimated, and all biases are 0.
     """
     biases, possible = np.zeros(len(priors)), np.flatnonzero(priors > 0)
     shares = np.bincount(y, weights, minlength=len(priors))

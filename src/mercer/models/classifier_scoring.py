@@ -14,11 +14,12 @@ Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def loss_of(scoring: str | None, classes: np.ndarray) -> Loss:
-    """Return a function of costs (classes, ratios, candidates, samples), of the true classes, −1 if a class is unknown,
-    and of the ratios: (ratios, candidates). Lower is better.
+    """Return the function (costs, true classes, noise ratios) ↦ losses that belongs to a scoring rule.
 
-    The cost of a class is −2 log of its density and prior, or r² if the ratio is 0: then there are no probabilities,
-    and the loss of a rule that needs them is infinite.
+    Costs have the shape (classes, ratios, candidates, samples): −2 log of the density times the prior of a class, or r²
+    if the ratio is 0. True classes are numbers, −1 for a class that is not in the training samples. Losses have the
+    shape (ratios, candidates), and lower is better. Where the ratio is 0 there are no probabilities, and the loss of a
+    rule that needs them is infinite.
     """
     if scoring in {None, "accuracy"}:
         return lambda cost, truth, ratios: np.mean(cost.argmin(axis=0) != truth, axis=-1)

@@ -163,7 +163,7 @@ def latent_grid(
 def _shape(d: int, shape: Any) -> tuple[int, int]:
     side = round(d**0.5)
     if shape is None and side * side != d:
-        raise ValueError(f"{d} columns are no square picture. Give shape=(height, width).")
+        raise ValueError(f"Rows of {d} columns cannot be drawn as square pictures. Give shape=(height, width).")
     shape = (side, side) if shape is None else tuple(shape)
     if shape[0] * shape[1] != d:
         raise ValueError(f"shape={shape} holds {shape[0] * shape[1]} pixels, and rows have {d} columns.")
