@@ -34,6 +34,7 @@ MODELS = [
     KernelPCAMixture(n_init=1, init="random", kernel=RBF(gamma="median"), solver="landmarks", random_state=0),
     KernelPCAMixture(n_components=None, n_init=1, init="kmeans", noise_variance=0.05, kernel=RBF(gamma="median")),
     KernelPCAMixture(n_components=0, n_init=1, kernel=Polynomial(2, gamma="scale", coef0=0.5)),
+    KernelPCAMixture(n_components=1, n_parts=2, random_state=0),
 ]
 WIDE = RBF.from_sigma(8.0)
 
@@ -264,6 +265,60 @@ def test_axes_are_given_to_each_cluster_by_its_number(X):
         own = r > 1e-9
         lam = principal_subspace(WIDE, X[own], weights=r[own] / r[own].sum(), solver="exact").variances
         assert len(density.subspace.variances) == np.sum(lam > 1e-4) > 2
+
+
+# Clusters of several Gaussians
+
+
+@pytest.fixture
+def bent():
+    """Two arcs, each of which one Gaussian in the features of a narrow kernel does not follow."""
+    return make_moons(120, noise=0.05, random_state=0)
+
+
+def test_a_cluster_is_the_sum_of_its_parts(bent):
+    X, y = bent
+    model = KernelPCAMixture(2, 1, n_parts=3, random_state=0).fit(X)
+    assert [part.cluster for part in model.parts_] == [0, 0, 0, 1, 1, 1]
+    assert sum(part.weight for part in model.parts_) == pytest.approx(1)
+    terms = [part.weight * np.exp(-part.density.energy(X) / 2) for part in model.parts_]
+    sums = np.column_stack([np.sum(terms[:3], axis=0), np.sum(terms[3:], axis=0)])
+    np.testing.assert_allclose(model.predict_proba(X), sums / sums.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(model.score_samples(X), np.log(sums.sum(axis=1)), rtol=1e-9)
+    np.testing.assert_allclose(model.weights_, model.responsibilities_.mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(model.responsibilities_, model.predict_proba(X), atol=1e-9)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert adjusted_rand_score(y, model.predict(X)) == 1
+    assert model.densities_ == [part.density for part in model.parts_]
+    drawn, labels = model.sample(60)
+    assert set(labels) == {0, 1}
+    assert np.mean(model.predict(drawn) == labels) > 0.9
+
+
+def test_more_parts_describe_bent_clusters_better(bent):
+    X, _ = bent
+    kernel = RBF(gamma=2.0)
+    scores = [KernelPCAMixture(2, 1, kernel=kernel, n_parts=p, random_state=0).fit(X).score(X) for p in (1, 2, 4)]
+    assert np.all(np.diff(scores) > 0)
+
+
+def test_given_parts_are_the_start(X, R):
+    """With a column for each Gaussian, EM is that of as many clusters."""
+    R = np.random.default_rng(0).dirichlet(np.ones(4), len(X))
+    flat, parted = mixture(n_clusters=4, init=R).fit(X), mixture(n_parts=2, init=R).fit(X)
+    sums = flat.responsibilities_ @ np.kron(np.eye(2), np.ones((2, 1)))
+    np.testing.assert_allclose(parted.responsibilities_, sums, atol=1e-12)
+    assert parted.lower_bound_ == flat.lower_bound_
+    with pytest.raises(ValueError, match=r"\(80, 2\) or \(80, 4\)"):
+        mixture(n_parts=2, init=R[:, :3]).fit(X)
+
+
+def test_a_part_without_rows_is_dropped_without_a_warning():
+    X = np.r_[two_cs(0, n=60)[0], [[40.0, 40.0]]]
+    init = np.eye(2)[np.r_[np.zeros(60, int), 1]]
+    model = mixture(1, n_parts=2, init=init).fit(X)
+    assert [part.cluster for part in model.parts_] == [0, 0, 1]
+    np.testing.assert_array_equal(model.labels_, init[:, 1])
 
 
 # Components without rows

@@ -85,6 +85,7 @@ MODELS = {
     "probabilistic": lambda k: mercer.ProbabilisticKernelPCA(2, kernel=k),
     "limit": lambda k: mercer.ProbabilisticKernelPCA(2, kernel=k, noise_variance=0.0),
     "mixture": lambda k: mercer.KernelPCAMixture(2, n_components=1, kernel=k, n_init=1, random_state=0),
+    "mixture of parts": lambda k: mercer.KernelPCAMixture(2, n_components=1, kernel=k, n_parts=2, random_state=0),
     "classifier": lambda k: mercer.KernelPCAClassifier(n_components=2, kernel=k, noise_ratio=0.1),
     "limiting rule": lambda k: mercer.KernelPCAClassifier(n_components=2, kernel=k, noise_ratio=0),
     "shrunk": lambda k: mercer.KernelPCAClassifier(n_components=2, kernel=k, shrinkage=0.5),

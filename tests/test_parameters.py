@@ -52,6 +52,7 @@ OTHERS = {  # values away from the default, for one estimator or for all
     "n_clusters": [3],
     "init": ["random", "kmeans", np.eye(2)[np.arange(N) % 2]],
     "n_init": [3],
+    "n_parts": [2],
     "noise_ratio": [0.1, 0.0],
     "shrinkage": [0.3],
     "priors": ["uniform"],

@@ -34,7 +34,7 @@ MODELS = {
     "linear": (scaled(mercer.KernelPCA(3, kernel="linear")), WINE.data),
     "probabilistic": (mercer.ProbabilisticKernelPCA(3, kernel=RBF(0.02)), CS),
     "sparse": (mercer.SparseKernelPCA(3, n_anchors=12, kernel=RBF(0.02)), CS),
-    "mixture": (mercer.KernelPCAMixture(2, kernel=RBF.from_sigma(8), n_init=2, random_state=0), CS),
+    "mixture": (mercer.KernelPCAMixture(2, 1, kernel=RBF.from_sigma(8), n_parts=2, random_state=0), CS),
     "classifier": (mercer.KernelPCAClassifier(kernel=RBF(0.02)), CS),
     "monitor": (mercer.KernelPCAMonitor(random_state=0), TANKS),
 }
@@ -70,7 +70,7 @@ def test_the_page_names_the_model(written):
 SECTIONS = {
     "kernel PCA": ["Map of the rows", "coloured by novelty", "coloured by color", "linear PCA", "Unusual rows"],
     "classifier": ["Held-out accuracy", "training accuracy", "class \\ predicted", "Calibration", "least sure"],
-    "mixture": ["coloured by cluster", "Overlap", "Typical rows", "least certain"],
+    "mixture": ["coloured by cluster", "sum of several Gaussians", "Overlap", "Typical rows", "least certain"],
     "monitor": ["T² of each row", "SPE of each row", "Calibration", "are expected in normal operation"],
     "sparse": ["Anchors", "training row"],
     "probabilistic": ["coloured by log-density", "Samples of the model"],

@@ -122,6 +122,26 @@ def test_new_rows_are_judged_as_in_explicit_features(X, X_new, R, q, rho, solver
         np.testing.assert_allclose(np.log(m) - density.energy(X_new) / 2, log, rtol=1e-8)
 
 
+@pytest.mark.parametrize("solver", ["exact", "landmarks"])
+@pytest.mark.filterwarnings("ignore:The clusters have")
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+def test_a_cluster_of_several_gaussians_is_their_sum_in_explicit_features(X, X_new, solver):
+    """(14) with Σⱼ mᵢⱼ N(φ̄ᵢⱼ, Σᵢⱼ) for each cluster i; (17) is summed over the parts j."""
+    steps, rho, q = 6, 0.05, (1, 2)
+    init = R = np.random.default_rng(2).dirichlet(np.ones(4), len(X))
+    settings = {"noise_variance": rho, "kernel": QUADRATIC, "solver": solver, "max_iter": steps, "tol": 0}
+    model = KernelPCAMixture(2, list(q), n_parts=2, init=init, **settings).fit(X)
+    for _ in range(steps):
+        parameters = update(R, X, (1, 1, 2, 2), rho)
+        R = responsibilities(parameters, X)
+    np.testing.assert_allclose(model.responsibilities_, R[:, ::2] + R[:, 1::2], rtol=0, atol=EXACTLY)
+    np.testing.assert_allclose([part.weight for part in model.parts_], parameters[0], rtol=0, atol=EXACTLY)
+    new = responsibilities(parameters, X_new)
+    np.testing.assert_allclose(model.predict_proba(X_new), new[:, ::2] + new[:, 1::2], rtol=0, atol=1e-8)
+    log_p = logsumexp(log_terms(parameters, X_new) + constant(rho), axis=1)
+    np.testing.assert_allclose(model.score_samples(X_new), log_p, rtol=1e-8)
+
+
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), QUADRATIC, RBF(gamma=20.0)], ids=repr)
 @pytest.mark.parametrize("rho", [0.1, 0.01, 1e-4])
 @pytest.mark.parametrize("q", [(0, 1, 2), (None, 2, 1), (9, 9, 9)], ids=str)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import cycle, islice
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,9 +26,9 @@ from ..preimage import bind_preimage
 from ..preimage.batches import batches, stacked
 from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.basis import Coordinates
-from ..rkhs.em import best_run, by_chance, by_kmeans, by_spectrum, em
+from ..rkhs.em import Start, best_run, by_chance, by_kmeans, by_spectrum, em, in_parts
 from ..rkhs.landmarks import choose
-from ..rkhs.mixture import FeatureMixture, component, loading_step, posterior
+from ..rkhs.mixture import FeatureMixture, component, loading_step, posterior, summed
 from ..rkhs.positive import given
 from . import diagnostics, validation
 from .base import fitted_copy
@@ -47,6 +47,14 @@ STARTS = {
 }
 
 
+class Part(NamedTuple):
+    """One Gaussian of a mixture: the number of its cluster, its weight among all Gaussians, and its density."""
+
+    cluster: int
+    weight: float
+    density: FeatureGaussian
+
+
 @register("mixture")
 @dataclass(eq=False, repr=False)
 class KernelPCAMixture(
@@ -55,7 +63,8 @@ class KernelPCAMixture(
     """A mixture of probabilistic kernel PCAs: each cluster is a Gaussian around a principal subspace in feature space.
 
     p(φ) = Σᵢ mᵢ N(φ̄ᵢ, Uᵢ(Λᵢ − ρ)Uᵢᵀ + ρI), fitted by EM (Zhou, section 3). All clusters have the same kernel and the
-    same noise variance ρ, because their densities could not be compared otherwise.
+    same noise variance ρ, because their densities could not be compared otherwise. A cluster can be the sum of several
+    such Gaussians (``n_parts``).
 
     Parameters
     ----------
@@ -78,7 +87,8 @@ class KernelPCAMixture(
     init : {"auto", "spectral", "random", "kmeans"} or array-like of shape (n_samples, n_clusters), default="auto"
         Initial responsibilities of EM: by spectral clustering of the neighbours, random, by kernel k-means, or an
         array. ``"auto"`` is the spectral start alone at a local width, and otherwise spectral, k-means and random ones
-        in turn.
+        in turn. With ``n_parts`` above 1, the likelihood does not depend on which Gaussians form a cluster: ``"auto"``
+        is the spectral start alone, and an array may have a column for each Gaussian, those of a cluster side by side.
     n_init : int, default=10
         Number of initialisations; the result of highest likelihood is kept. The spectral start, if it is the only kind,
         and an array are one initialisation.
@@ -91,15 +101,21 @@ class KernelPCAMixture(
         EM has converged when the mean log-likelihood increases, or every responsibility changes, by at most this.
     random_state : int, RandomState instance or None, default=None
         Seed for the initialisations, the selection of landmarks, and ``sample``.
+    n_parts : int, default=1
+        Number of Gaussians in each cluster; 1 is the mixture of the paper. The clusters of the start are split by
+        kernel k-means, and EM fits all Gaussians; the probability of a cluster is the sum over its Gaussians.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_clusters,)
         The weights mᵢ of the clusters; fewer than ``n_clusters`` if some clusters lost all samples.
     densities_ : list of FeatureGaussian
-        The density of each cluster.
-    n_components_ : ndarray of shape (n_clusters,)
-        The number of axes of each cluster.
+        The density of each cluster, or of each of its parts.
+    parts_ : list of Part
+        The Gaussians, those of a cluster side by side: ``cluster``, its number; ``weight``, the weights of all
+        Gaussians sum to 1; ``density``.
+    n_components_ : ndarray of shape (n_gaussians,)
+        The number of axes of each Gaussian.
     responsibilities_ : ndarray of shape (n_samples, n_clusters)
         p(cluster | sample) of the training samples.
     labels_ : ndarray of shape (n_samples,)
@@ -140,17 +156,20 @@ class KernelPCAMixture(
     max_iter: int = 200
     tol: float = 1e-5
     random_state: Any = None
+    n_parts: int = 1
 
     n_features_in_: Count = field(init=False)
     feature_names_in_: Maybe[Names] = field(init=False)
     kernel_: Kernel = field(init=False)
-    weights_: Annotated[np.ndarray, Numbers("densities_", least=0)] = field(init=False)
+    weights_: Annotated[np.ndarray, Numbers("k", least=0)] = field(init=False)
+    _part_weights: Maybe[Annotated[np.ndarray, Numbers("densities_", least=0)]] = field(init=False)
+    _part_clusters: Maybe[Annotated[np.ndarray, Numbers("densities_", kinds="iu", least=0)]] = field(init=False)
     densities_: list[FeatureGaussian] = field(init=False)
     lower_bound_: float = field(init=False)
     lower_bounds_: list[float] = field(init=False)
     converged_: bool = field(init=False)
     n_iter_: Count = field(init=False)
-    responsibilities_: Annotated[np.ndarray, Numbers("n", "densities_")] = field(init=False)
+    responsibilities_: Annotated[np.ndarray, Numbers("n", "k")] = field(init=False)
     labels_: Annotated[np.ndarray, Numbers("n", kinds="iu")] = field(init=False)
     compression_: Maybe[Any] = field(init=False)
 
@@ -163,12 +182,15 @@ class KernelPCAMixture(
         solver=[StrOptions({"auto", "exact", "landmarks"}), Exact, HasMethods("basis")],
         init=[StrOptions(set(STARTS)), "array-like"],
         n_init=[AT_LEAST_1],
+        n_parts=[AT_LEAST_1],
         loadings=[StrOptions(set(UPDATES))],
     )
 
     def _check_parts(self) -> None:
         """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
         validation.check_features(self, self._subspaces())
+        if not np.array_equal(np.unique(self._grouping[1]), np.arange(len(self.weights_))):
+            raise ValueError(f"its Gaussians are not those of {len(self.weights_)} clusters")
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -183,15 +205,18 @@ class KernelPCAMixture(
         rows = Rows.of(kernel, X, sample_weight, getattr(self, "feature_names_in_", None))
         q, rho = self._components(), float(self.noise_variance)
         rng = generator(self.random_state)
-        coordinates = self._coordinates(rows, sum(each or 0 for each in q), rng)
+        coordinates = self._coordinates(rows, self.n_parts * sum(each or 0 for each in q), rng)
         starts = self._starts(kernel, coordinates, rows, X.shape[0], rng)
         steps = partial(em, coordinates, q=q, rho=rho, w=rows.w, update=UPDATES[self.loadings])
         best = best_run(starts, steps, self.tol, self.max_iter, coordinates.F, rows.w, q, rho, self.loadings)
         mixture = best.last.mixture(coordinates)
-        self.kernel_, self.weights_, self.densities_ = given(rows.kernel), mixture.weights, list(mixture.densities)
+        self.kernel_, self.densities_ = given(rows.kernel), list(mixture.densities)
+        self._part_weights, self._part_clusters = mixture.weights, mixture.clusters
+        self.weights_ = summed(mixture.weights[None], mixture.clusters)[0]
         self.lower_bound_, self.lower_bounds_ = best.bounds[-1], best.bounds
         self.converged_, self.n_iter_ = best.converged, len(best.bounds)
-        self.responsibilities_ = self._of_all_rows(best.last.R[rows.member], X, rows.counted)
+        R = summed(best.last.R[rows.member], mixture.clusters)
+        self.responsibilities_ = self._of_all_rows(R, X, rows.counted)
         self.labels_ = self.responsibilities_.argmax(axis=1)
         diagnostics.warn_of_outside(self.solver_)
         self._warn(q)
@@ -218,31 +243,44 @@ class KernelPCAMixture(
     def _starts(
         self, kernel: Kernel, coordinates: Coordinates, rows: Rows, n: int, rng: np.random.Generator
     ) -> list[Callable]:
-        """Return functions that give the initial responsibilities.
+        """Return functions that give the initial responsibilities, and the cluster of each column.
 
-        At a local width the highest likelihood is not that of the best clusters, and the spectral start is the only
-        one.
+        At a local width, or with several parts, the highest likelihood is not that of the best clusters, and the
+        spectral start is the only one.
         """
         if not isinstance(self.init, str):
-            return [partial(rows.merged, self._given(n))]
+            return [partial(self._parted, partial(rows.merged, self._given(n)), coordinates, rows.w, rng)]
         k = min(self.n_clusters, len(rows.w))
-        alone = self.init == "spectral" or (self.init == "auto" and getattr(kernel, "gamma", None) == "local")
+        local = getattr(kernel, "gamma", None) == "local" or self.n_parts > 1
+        alone = self.init == "spectral" or (self.init == "auto" and local)
         names = ["spectral"] if alone else list(islice(cycle(STARTS[self.init]), self.n_init))
         kinds: dict[str, Callable] = {
             "spectral": partial(by_spectrum, rows.points),
             "kmeans": by_kmeans,
             "random": by_chance,
         }
-        own = rng.spawn(len(names))
-        return [partial(kinds[name], coordinates, k, rows.w, own_rng) for name, own_rng in zip(names, own, strict=True)]
+        each = zip(names, rng.spawn(len(names)), strict=True)
+        starts = [(partial(kinds[name], coordinates, k, rows.w, own_rng), own_rng) for name, own_rng in each]
+        return [partial(self._parted, start, coordinates, rows.w, own_rng) for start, own_rng in starts]
+
+    def _parted(
+        self, start: Callable[[], np.ndarray], coordinates: Coordinates, w: np.ndarray, rng: np.random.Generator
+    ) -> Start:
+        """Return the responsibilities of the parts, unless the start has them already, and the cluster of each."""
+        R = start()
+        if R.shape[1] > self.n_clusters:
+            return R, np.repeat(np.arange(self.n_clusters), self.n_parts)
+        return in_parts(R, self.n_parts, coordinates, w, rng)
 
     def _given(self, n: int) -> np.ndarray:
         """Return the responsibilities given as ``init``, normalised."""
         R = check_array(self.init, dtype=np.float64, input_name="init")
-        if R.shape != (n, self.n_clusters) or np.any(R < 0) or np.any(R.sum(axis=1) <= 0):
+        shapes = dict.fromkeys([(n, self.n_clusters), (n, self.n_clusters * self.n_parts)])
+        if R.shape not in shapes or np.any(R < 0) or np.any(R.sum(axis=1) <= 0):
             raise ValueError(
                 f"init must be one of {', '.join(map(repr, STARTS))}, or an array of numbers ≥ 0 of shape "
-                f"{(n, self.n_clusters)} with a positive sum in every row; an array of shape {R.shape} was given."
+                f"{' or '.join(map(str, shapes))} with a positive sum in every row; an array of shape {R.shape} was "
+                "given."
             )
         return R / R.sum(axis=1, keepdims=True)
 
@@ -253,21 +291,21 @@ class KernelPCAMixture(
         others = np.setdiff1d(np.arange(X.shape[0]), counted)
         rows = others[:, None] if isinstance(self.kernel_, Precomputed) else X[others]
         responsibilities = np.empty((X.shape[0], R.shape[1]), X.dtype)
-        responsibilities[counted], responsibilities[others] = R, posterior(self._mixture.logs(rows))[0]
+        responsibilities[counted], responsibilities[others] = R, posterior(self._mixture.cluster_logs(rows))[0]
         return responsibilities
 
     def _warn(self, q: list) -> None:
         """Warn of fewer clusters or components than wanted, and if EM has not converged."""
-        k = len(self.weights_)
+        k, wanted = len(self.weights_), [q[part.cluster] for part in self.parts_]
         if k < self.n_clusters:
             warn(
                 f"{k} of n_clusters={self.n_clusters} clusters are left: the others lost all samples, or there are "
                 "fewer distinct samples than clusters.",
                 ComponentsWarning,
             )
-        elif np.any(self.n_components_ < [each or 0 for each in q]):
+        elif np.any(self.n_components_ < [each or 0 for each in wanted]):
             warn(
-                f"The clusters have {self.n_components_.tolist()} of {q} components: the others have no more variance "
+                f"The clusters have {self.n_components_.tolist()} of {wanted} components: the others have no more variance "
                 f"than noise_variance={self.noise_variance}. Lower it, or n_components.",
                 ComponentsWarning,
             )
@@ -280,13 +318,25 @@ class KernelPCAMixture(
 
     @property
     def _mixture(self) -> FeatureMixture:
-        return FeatureMixture(self.weights_, tuple(self.densities_))
+        weights, clusters = self._grouping
+        return FeatureMixture(weights, tuple(self.densities_), clusters)
+
+    @property
+    def _grouping(self) -> tuple[np.ndarray, np.ndarray]:
+        """The weight and the cluster of each Gaussian; models of earlier versions have one in each cluster."""
+        weights = getattr(self, "_part_weights", self.weights_)
+        return weights, getattr(self, "_part_clusters", np.arange(len(weights)))
+
+    @property
+    def parts_(self) -> list[Part]:
+        """The Gaussians, with their clusters and weights."""
+        return [Part(int(c), float(m), part) for m, c, part in zip(*self._grouping, self.densities_, strict=True)]
 
     def _logs(self, X: Any) -> tuple[np.ndarray, Any]:
-        """Return log mᵢ − ½L̂ᵢ of each sample and cluster, and the validated samples."""
+        """Return log mᵢ − ½L̂ᵢ of each sample and cluster, summed over its parts, and the validated samples."""
         check_is_fitted(self)
         X = validation.check_rows(self, X, self.kernel_)
-        logs = self._mixture.logs(X)
+        logs = self._mixture.cluster_logs(X)
         if not np.all(np.isfinite(logs)):
             validation.check_diagonal(X, self.kernel_)
         return logs, X
@@ -322,9 +372,10 @@ class KernelPCAMixture(
         check_is_fitted(self)
         check_count("n_samples", n_samples)
         rng = generator(self.random_state)
-        counts = rng.multinomial(int(n_samples), self.weights_ / self.weights_.sum())
+        weights, clusters = self._grouping
+        counts = rng.multinomial(int(n_samples), weights / weights.sum())
         drawn = [self._drawn(density, p, rng) for density, p in zip(self.densities_, counts, strict=True) if p]
-        return stacked(drawn), np.repeat(np.arange(len(counts)), counts)
+        return stacked(drawn), np.repeat(clusters, counts)
 
     def _drawn(self, density: FeatureGaussian, p: int, rng: np.random.Generator) -> np.ndarray:
         """Return the pre-images of p vectors drawn from the density of one cluster."""
@@ -336,7 +387,7 @@ class KernelPCAMixture(
 
     @property
     def n_components_(self) -> np.ndarray:
-        """The number of axes of each cluster."""
+        """The number of axes of each Gaussian."""
         return np.array([len(density.subspace.variances) for density in self.densities_])
 
     @property

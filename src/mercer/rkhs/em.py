@@ -32,7 +32,7 @@ class MixtureStep:
     """The state of EM after an iteration: the parameters, and the responsibilities and likelihood under them.
 
     ``bound`` is the mean log-likelihood of the rows, ``R`` their responsibilities; ``filled`` is True if a component
-    without rows was given one, so that the bound may have decreased.
+    without rows was given one, so that the bound may have decreased. ``clusters`` has the cluster of each component.
     """
 
     weights: np.ndarray
@@ -41,10 +41,12 @@ class MixtureStep:
     log_p: np.ndarray
     bound: float
     filled: bool
+    clusters: np.ndarray
 
     def mixture(self, coordinates: Coordinates) -> FeatureMixture:
-        """Return the mixture as a density that can be evaluated at new rows."""
-        return FeatureMixture(self.weights, tuple(density(coordinates, c) for c in self.components))
+        """Return the mixture as a density that can be evaluated at new rows, with clusters numbered from 0."""
+        clusters = np.unique(self.clusters, return_inverse=True)[1]
+        return FeatureMixture(self.weights, tuple(density(coordinates, c) for c in self.components), clusters)
 
 
 def em(
@@ -54,27 +56,31 @@ def em(
     rho: float,
     w: np.ndarray,
     update: Callable[..., Component] = component,
+    clusters: np.ndarray | None = None,
 ) -> Iterator[MixtureStep]:
     """Yield the iterations of EM from responsibilities R, without end (Zhou eq. 17–20).
 
     ``update`` gives a component from its weights and the one before: :func:`component`, the best one at once, or
     :func:`loading_step`, one step of eq. 11.
 
-    ``q`` has the number of axes of each component, ``w`` the weight of each row, summing to 1. A component that loses
-    all its rows is given the row of lowest likelihood; if it loses that too, it is dropped.
+    ``q`` has the number of axes of each cluster, ``w`` the weight of each row, summing to 1. ``clusters`` has the
+    cluster of each component, by default its own: a cluster is the sum of its components, and EM for this sum is EM for
+    all components. A component that loses all its rows is dropped; the only one of a cluster is given the row of lowest
+    likelihood first, and dropped if it loses that too.
     """
-    q = list(q)[: R.shape[1]]
-    R, lives, filled = _refilled(R, np.zeros(len(R)), w, np.ones(R.shape[1]))
+    clusters = np.arange(R.shape[1]) if clusters is None else clusters
+    lives = (np.bincount(clusters)[clusters] == 1).astype(float)
+    R, lives, filled = _refilled(R, np.zeros(len(R)), w, lives)
     components: list = [None] * R.shape[1]
     while True:
         m = w @ R
         alive = m > EMPTY
-        R, m, lives = R[:, alive], m[alive], lives[alive]
-        q, before = ([each for each, lives_on in zip(all_, alive, strict=True) if lives_on] for all_ in (q, components))
-        weights, each = m / m.sum(), zip(R.T, q, before, strict=True)
-        components = [update(coordinates, w * r / (w @ r), axes, rho, last) for r, axes, last in each]
+        R, m, lives, clusters = R[:, alive], m[alive], lives[alive], clusters[alive]
+        before = [last for last, lives_on in zip(components, alive, strict=True) if lives_on]
+        weights, each = m / m.sum(), zip(R.T, clusters, before, strict=True)
+        components = [update(coordinates, w * r / (w @ r), q[c], rho, last) for r, c, last in each]
         R, log_p = posterior(np.log(weights) - component_energies(coordinates, components) / 2)
-        yield MixtureStep(weights, components, R, log_p, float(w @ log_p), filled)
+        yield MixtureStep(weights, components, R, log_p, float(w @ log_p), filled, clusters)
         R, lives, filled = _refilled(R, log_p, w, lives)
 
 
@@ -91,6 +97,10 @@ def _refilled(
     return R, lives, True
 
 
+Start = tuple[np.ndarray, np.ndarray]  # responsibilities, and the cluster of each column
+Steps = Callable[..., Iterator[MixtureStep]]
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """EM from one start: the last iteration, the bound after each, and whether it converged."""
@@ -100,20 +110,19 @@ class Run:
     converged: bool
 
 
-def run(
-    R: np.ndarray, steps: Callable[[np.ndarray], Iterator[MixtureStep]], tol: float, max_iter: int, *settings: Any
-) -> Run:
-    """Iterate from R until the bound increases, or all responsibilities change, by at most ``tol``.
+def run(start: Start, steps: Steps, tol: float, max_iter: int, *settings: Any) -> Run:
+    """Iterate from a start until the bound increases, or all responsibilities change, by at most ``tol``.
 
-    ``settings`` and R identify the run, for its checkpoint.
+    ``settings`` and the start identify the run, for its checkpoint.
     """
-    checkpoint = Checkpoint("em", R, tol, *settings)
-    kept = checkpoint.read() or {"R": R, "bounds": np.empty(0)}
+    R, clusters = start
+    checkpoint = Checkpoint("em", R, clusters, tol, *settings)
+    kept = checkpoint.read() or {"R": R, "clusters": clusters, "bounds": np.empty(0)}
     bounds: list[float] = kept["bounds"].tolist()[: max_iter - 1]
     before = None
-    for step in islice(steps(kept["R"]), max_iter - len(bounds)):
+    for step in islice(steps(kept["R"], clusters=kept["clusters"]), max_iter - len(bounds)):
         bounds.append(step.bound)
-        checkpoint.write(R=step.R, bounds=bounds)
+        checkpoint.write(R=step.R, clusters=step.clusters, bounds=bounds)
         if before is not None and not step.filled and step.R.shape == before.R.shape:
             moved = np.abs(step.R - before.R).max(initial=0.0)
             if step.bound - before.bound <= tol or moved <= tol:
@@ -122,17 +131,25 @@ def run(
     return Run(step, bounds, False)
 
 
-def best_run(
-    starts: list[Callable[[], np.ndarray]],
-    steps: Callable[[np.ndarray], Iterator[MixtureStep]],
-    tol: float,
-    max_iter: int,
-    *settings: Any,
-) -> Run:
-    """Return the run of the highest bound; ``steps(start())`` are the iterations from a start."""
+def best_run(starts: list[Callable[[], Start]], steps: Steps, tol: float, max_iter: int, *settings: Any) -> Run:
+    """Return the run of the highest bound; ``steps`` are the iterations from the responsibilities of a start."""
     runs = (run(start(), steps, tol, max_iter, *settings) for start in followed("starts of EM", starts))
     with single_blas:
         return max(runs, key=lambda run: run.bounds[-1])
+
+
+def in_parts(
+    R: np.ndarray, p: int, coordinates: Coordinates, w: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split each cluster into p parts by k-means in feature space, and return the cluster of each: (n, k·p), (k·p,).
+
+    Parts of a cluster with fewer distinct rows have no rows, and EM drops them.
+    """
+    clusters = np.repeat(np.arange(R.shape[1]), p)
+    if p == 1:
+        return R, clusters
+    parts = [by_kmeans(coordinates, p, w * r if np.any(w * r) else w, rng) for r in R.T]
+    return np.hstack([r[:, None] * own for r, own in zip(R.T, parts, strict=True)]), clusters
 
 
 def by_chance(coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -25,10 +25,15 @@ LAPACK_SIDE = 300  # coordinates up to which LAPACK finds a few axes faster than
 
 @dataclass(frozen=True, eq=False)
 class FeatureMixture:
-    """Σᵢ mᵢ N(φ̄ᵢ, Σᵢ), densities of one ρ on the same anchors (Zhou eq. 14)."""
+    """Σᵢ mᵢ N(φ̄ᵢ, Σᵢ), densities of one ρ on the same anchors (Zhou eq. 14), each a part of one of the clusters."""
 
     weights: np.ndarray
     densities: tuple[FeatureGaussian, ...]
+    clusters: np.ndarray
+
+    def cluster_logs(self, X: Array) -> np.ndarray:
+        """Return the logarithm of each cluster's sum of terms: (n, n_clusters)."""
+        return summed(self.logs(X), self.clusters, np.logaddexp)
 
     def logs(self, X: Array) -> np.ndarray:
         """Return log mᵢ − ½L̂ᵢ(x) for each row and density, from one evaluation of the kernel: (n, k).
@@ -43,6 +48,11 @@ class FeatureMixture:
             return np.log(self.weights) - np.column_stack(energies) / 2
 
         return map_rows(tile, X, self.densities[0].subspace.kernel.diag(in_float64(X)), width=width)
+
+
+def summed(terms: np.ndarray, clusters: np.ndarray, add: np.ufunc = np.add) -> np.ndarray:
+    """Return the sum over the parts of each cluster: (n, n_parts) → (n, n_clusters)."""
+    return np.column_stack([add.reduce(terms[:, clusters == c], axis=1) for c in range(clusters.max() + 1)])
 
 
 def posterior(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

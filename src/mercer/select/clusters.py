@@ -158,7 +158,7 @@ def n_clusters(
             "To compare numbers of clusters, init must be a name and n_components one number or None: "
             f"init={model.init!r} and n_components={model.n_components!r} are for one number of clusters."
         )
-    whole = clone(model).set_params(n_clusters=1, n_components=None, n_init=1).fit(X)
+    whole = clone(model).set_params(n_clusters=1, n_components=None, n_init=1, n_parts=1).fit(X)
     model = clone(model).set_params(kernel=whole.kernel_)
     D = max(int(whole.n_components_[0]), 1)
     fitted = {int(k): _fitted(model, k, X) for k in numbers}

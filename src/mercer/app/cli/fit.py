@@ -45,6 +45,7 @@ PARAMETERS = {  # option → parameter of the estimators
     "shrinkage": "shrinkage",
     "anchors": "n_anchors",
     "clusters": "n_clusters",
+    "parts": "n_parts",
     "alpha": "alpha",
     "supervision": "supervision",
     "solver": "solver",
@@ -123,6 +124,7 @@ Examples:
 @click.option("--shrinkage", type=float, help="Shrinkage of each class covariance towards the pooled one, 0 to 1.")
 @click.option("--anchors", type=int, help="Number of anchors (training rows kept) of a sparse model.")
 @click.option("--clusters", type=int, help="Number of clusters of a mixture.")
+@click.option("--parts", type=int, help="Number of Gaussians in each cluster of a mixture.")
 @click.option("--alpha", type=float, help="False alarm rate of a monitor.")
 @click.option("--supervision", type=float, help="Weight of the target in a supervised model, 0 (kernel PCA) to 1.")
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")

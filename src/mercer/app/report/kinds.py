@@ -90,7 +90,10 @@ def mixture(subject: Subject) -> Section | None:
         Table(("cluster", "row of largest density"), typical, "Typical rows."),
         Table(("row", "cluster", "probability"), rows, "The rows whose cluster is least certain."),
     ]
-    return Section("Clusters", ["Rows are numbered from 0."], figures, tables)
+    text = ["Rows are numbered from 0."]
+    if (gaussians := len(getattr(subject.last, "parts_", ()))) > k:
+        text.append(f"Each cluster is a sum of several Gaussians: the model has {gaussians} for its {k} clusters.")
+    return Section("Clusters", text, figures, tables)
 
 
 def _best_of(density: np.ndarray, mask: np.ndarray) -> int:

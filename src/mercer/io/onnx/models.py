@@ -60,8 +60,11 @@ METHODS[ProbabilisticKernelPCA] = {
 
 
 def _logs(model: KernelPCAMixture, x: Tensor) -> Tensor:
-    """log mᵢ − ½L̂ᵢ of each cluster: (n, k)."""
-    return columns([density_energy(density, x) for density in model.densities_]) * -0.5 + np.log(model.weights_)
+    """log mᵢ − ½L̂ᵢ of each cluster, summed over its parts: (n, k)."""
+    weights, clusters = model._grouping
+    terms = [density_energy(d, x) * -0.5 + np.log(m) for d, m in zip(model.densities_, weights, strict=True)]
+    groups = [[terms[i] for i in np.flatnonzero(clusters == c)] for c in range(len(model.weights_))]
+    return columns([log_sum_exp(columns(group)) if len(group) > 1 else group[0] for group in groups])
 
 
 METHODS[KernelPCAMixture] = {
