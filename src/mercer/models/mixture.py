@@ -305,8 +305,8 @@ class KernelPCAMixture(
             )
         elif np.any(self.n_components_ < [each or 0 for each in wanted]):
             warn(
-                f"The clusters have {self.n_components_.tolist()} of {wanted} components: the others have no more variance "
-                f"than noise_variance={self.noise_variance}. Lower it, or n_components.",
+                f"The clusters have {self.n_components_.tolist()} of {wanted} components: the others have no more "
+                f"variance than noise_variance={self.noise_variance}. Lower it, or n_components.",
                 ComponentsWarning,
             )
         if not self.converged_:
