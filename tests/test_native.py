@@ -1,5 +1,9 @@
-"""Laws of the C extension: each of its functions against the formula in NumPy, whatever the sizes."""
+"""Laws of the C extension: each of its functions against the formula in NumPy, whatever the sizes.
 
+They are run for every set of vector instructions that the processor has.
+"""
+
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +12,8 @@ import numpy as np
 import pytest
 
 native = pytest.importorskip("mercer._core._native", exc_type=ImportError)
-if not native.supported():
+INSTANCES = native.instances()
+if not INSTANCES:
     pytest.skip("this processor does not run the C extension", allow_module_level=True)
 
 RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN = KINDS = range(7)
@@ -19,6 +24,16 @@ PRODUCT_TOLERANCE = {"f8": 1e-13, "f4": 1e-5}  # of the largest |K| @ |V|
 # h, m, d, p: one, less than a vector, parts of tiles, several tiles
 SIZES = [(1, 1, 1, 1), (3, 5, 2, 2), (25, 97, 10, 3), (97, 301, 1, 4), (193, 25, 33, 13), (530, 70, 7, 50)]
 EMPTY = [(0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (3, 4, 2, 0), (0, 0, 0, 0)]
+
+
+@pytest.fixture(autouse=True, scope="module", params=INSTANCES)
+def instance(request):
+    """Each set of vector instructions of the processor, in use while all tests run."""
+    before = native.active()
+    native.use(request.param)
+    assert native.active() == request.param
+    yield request.param
+    native.use(before)
 
 
 def reference(kind, a, b, X, Y):
@@ -277,6 +292,45 @@ FROZEN.flags.writeable = False
 def test_errors_say_what_is_wrong(error, text, call):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_instances_agree(kind, dtype, instance):
+    """Sums of distances are the same; products are summed in another order where vectors have another width."""
+    X, Y, V = draw(dtype, (193, 7), (97, 7), (97, 13))
+    t = abs(draw(dtype, (5, 301))[0])
+    results = []
+    for name in (instance, *INSTANCES):
+        native.use(name)
+        k = t.copy()
+        native.profile(kind, 0.3, 1.5, k)
+        results.append((tile(kind, X, Y), product(kind, X, Y, V), symmetric(kind, Y, V), k))
+    native.use(instance)
+    for K, KV, SV, k in results[1:]:
+        np.testing.assert_allclose(K, results[0][0], rtol=4 * FINEST[dtype].eps)
+        np.testing.assert_allclose(k, results[0][3], rtol=4 * FINEST[dtype].eps)
+        assert_close_sums(KV, results[0][0], V)
+        assert_close_sums(SV, tile(kind, Y, Y), V)
+
+
+def test_unknown_instructions_are_refused():
+    with pytest.raises(ValueError, match="does not have 'sse9'"):
+        native.use("sse9")
+
+
+USED = "from mercer._core import native; print(native._native and native._native.active())"
+
+
+@pytest.mark.parametrize("simd", ["none", "", *INSTANCES, *({"avx2", "avx512", "neon"} - set(INSTANCES)), "sse9"])
+def test_the_environment_selects_the_instructions(simd):
+    environment = {**os.environ, "MERCER_SIMD": simd}
+    done = subprocess.run([sys.executable, "-c", USED], capture_output=True, text=True, timeout=60, env=environment)
+    if simd in ("none", "", *INSTANCES):
+        assert done.stdout.strip() == {"none": "None", "": INSTANCES[0]}.get(simd, simd), done.stderr
+    else:
+        assert f"MERCER_SIMD is '{simd}', which is not available here" in done.stderr
+        assert f"run {' and '.join([*INSTANCES, 'none'])}. Set it to one of them" in done.stderr
 
 
 HUGE = """

@@ -159,6 +159,20 @@ def test_the_extension_is_standard_c(compiler, macros):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_template_compiles_to_neon(tmp_path):
+    """The code of 64-bit ARM, by a cross compiler: products are fused multiply–adds of vectors."""
+    compiler = next(filter(shutil.which, ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc-12")), None)
+    if compiler is None:
+        pytest.skip("there is no compiler for 64-bit ARM (Debian: gcc-aarch64-linux-gnu)")
+    include, source = sysconfig.get_path("include"), ROOT / "src" / "mercer" / "_core" / "_native.c"
+    options = ["-O2", "-fno-trapping-math", "-fno-math-errno", "-DPy_LIMITED_API=0x030B0000", "-isystem", include]
+    command = [compiler, "-S", *options, "-Wall", "-Wextra", "-Werror", str(source), "-o", str(tmp_path / "native.s")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    code = (tmp_path / "native.s").read_text()
+    assert code.count("fmla\tv") > 100
+
+
 def test_benchmarks_are_kept_over_time(tmp_path, monkeypatch):
     """Rows are appended to one file, and the picture has a panel for each measure."""
     pytest.importorskip("matplotlib", reason="matplotlib draws the picture")

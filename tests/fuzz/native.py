@@ -17,7 +17,7 @@ HUGE = [2**31, 2**40, 2**61, 2**62, 2**63 - 1]
 
 def called(rng: np.random.Generator) -> str | None:
     """Call a function of the extension with random arguments."""
-    if _native is None or not _native.supported():
+    if _native is None or not _native.instances():
         return None
     name = ["tile", "product", "symmetric", "profile", "exp_into"][rng.integers(5)]
     a, kind = float(10.0 ** rng.integers(-3, 3)), int(rng.integers(-1, 8))

@@ -3,12 +3,14 @@
    A tile of K(X, Y) is computed from differences (never |x|^2 + |y|^2 - 2xy: nothing cancels, and equal rows give
    exactly k(x, x)), stays in the first cache, and is multiplied by V there; K is never stored.
 
-   The file includes itself once for each real type: what stands under `#else` at the end is a template, in which
-   `vec`, `fill`, ... mean vec_f64, fill_f32, ... With GCC and Clang a vec is 32 bytes wide, and on x86-64 the template
-   is compiled for AVX2 and FMA whatever the flags are: `supported()` asks the processor, and the other functions
-   refuse to run where it says no. Other compilers see scalars and libm, and supported() is False. */
+   The file includes itself for each instance, that is each set of vector instructions, and there for each real type:
+   what stands under `#else` at the end is a template, in which `vec`, `fill`, ... mean vec_f64_avx2, fill_f32_avx512,
+   ... With GCC and Clang on x86-64 there are two instances, compiled for AVX2 and AVX-512 whatever the flags are, and
+   the processor decides at run time: `instances()` names those it has, best first, and `use()` selects one of them.
+   Elsewhere there is one: with GCC and Clang on 64-bit ARM vecs become NEON, other compilers see scalars and libm.
+   Where `instances()` is empty NumPy is faster; without AVX2 the other functions refuse to run. */
 
-#ifndef REAL
+#ifndef INSTANCE
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,18 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TARGET
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(MERCER_SCALAR)
 #define VECTORS
 #if defined(__x86_64__)
-#define AVX2
+#define X86
 #include <immintrin.h>
-#undef TARGET
-#define TARGET __attribute__((target("avx2,fma")))
 #endif
 #define INLINE TARGET static inline __attribute__((always_inline))
 #define ANY_ALIGNMENT __attribute__((aligned(1), may_alias)) /* a caller's buffer may start at any byte */
-#define UNROLL _Pragma("GCC unroll 12")
+#define UNROLL _Pragma("GCC unroll 24")
 #else
 #define INLINE static
 #define ANY_ALIGNMENT
@@ -39,11 +38,11 @@
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
-#define TYPED(name) JOIN(name, SUFFIX)
+#define TYPED(name) JOIN(JOIN(name, SUFFIX), INSTANCE)
 #define real TYPED(real)
 #define vec TYPED(vec)
 #define ints TYPED(ints)
-#define half TYPED(half)
+#define quarter TYPED(quarter)
 #define choose TYPED(choose)
 #define at_least TYPED(at_least)
 #define at_most TYPED(at_most)
@@ -81,16 +80,14 @@ typedef struct {
     Py_ssize_t d;
 } Kernel;
 
-/* Blocking, measured on Zen 3. Whatever is indexed by the columns of a tile lies in strips of STRIP vecs, one cache
-   line: a tile is [strip][row], packed points are [strip][coordinate], packed V is [strip][column of V]. */
+/* Blocking, measured on Zen 3. Whatever is indexed by the columns of a tile lies in strips of STRIP vecs: a tile is
+   [strip][row], packed points are [strip][coordinate], packed V is [strip][column of V]. */
 enum {
     STRIP = 2,
     ROWS = 4,                 /* ROWS x STRIP sums at a time hide the latency of an FMA: 4 cycles, 2 a cycle */
     GROUP = ROWS * STRIP,     /* vecs that go through exp side by side, for the same reason */
-    ACCUMULATORS = 12,        /* in a product, of 16 registers: OUTER x STRIP, or 3 x DOTS, 4 x 3, 6 x 2, 12 x 1 */
-    OUTER = 6,
     DOTS = 4,
-    HEIGHT = 72,              /* rows of a tile, a multiple of ACCUMULATORS and of ROWS; one strip of it fills 4.5 kB */
+    HEIGHT = 72,              /* rows of a tile, a multiple of ACCUMULATORS and of ROWS */
     WIDTH = 36,               /* vecs in a row of it; with all it is multiplied by, the tile (81 kB) stays in L2 */
     PANEL_BYTES = 256 * 1024, /* and so should the packed points: tiles get narrower when d is large */
     BAND = 512                /* rows that use one packing of the columns, in the symmetric product */
@@ -102,60 +99,57 @@ static Py_ssize_t least(Py_ssize_t a, Py_ssize_t b) { return a < b ? a : b; }
 
 static Py_ssize_t quotient_up(Py_ssize_t n, Py_ssize_t unit) { return (n + unit - 1) / unit; }
 
-/* ---- the two real types ---------------------------------------------------------------------------------------- */
+/* ---- the instances ---------------------------------------------------------------------------------------------- */
 
 #define LOG2E 1.4426950408889634
 
-#define REAL double
-#define SUFFIX _f64
-#define BITS int64_t
-#define MANTISSA 52
-#define BIAS 1023
-#define LN2_HIGH 6.93147180485539138e-01 /* 33 bits: times an exponent it is exact */
-#define LN2_LOW 7.44061711115823199e-11
-/* 2^r = 1 + c1 r + ... + c11 r^11 on [-1/2, 1/2], interpolated in Chebyshev points: to 2e-17, and exactly 1 at 0 */
-#define POLYNOMIAL                                                                                               \
-    4.45471700283606925e-10, 7.07258767903241487e-09, 1.01780639032291269e-07, 1.32154425790905323e-06,          \
-        1.52527338268026486e-05, 1.54035304417506595e-04, 1.33335581464195116e-03, 9.61812910760687957e-03,      \
-        5.55041086648215901e-02, 2.40226506959100972e-01, 6.93147180559945286e-01, 1.0
-#define INTRINSIC(name) _mm256_##name##_pd
-#define LIBM(name) name
+/* BYTES of a vec; ACCUMULATORS of a product fill most of the registers, as OUTER x STRIP, or 3 x DOTS, 4 x 3, 6 x 2,
+   12 x 1, and twice as many rows where there are twice as many registers. */
+#define BYTES 32
+#define ACCUMULATORS 12
+#define OUTER 6
+#if defined(X86)
+#define INSTANCE _avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#define INTRINSIC_(name, type) _mm256_##name##_##type
 #include "_native.c"
-#undef REAL
-#undef SUFFIX
-#undef BITS
-#undef MANTISSA
-#undef BIAS
-#undef LN2_HIGH
-#undef LN2_LOW
-#undef POLYNOMIAL
-#undef INTRINSIC
-#undef LIBM
-
-#define REAL float
-#define SUFFIX _f32
-#define BITS int32_t
-#define MANTISSA 23
-#define BIAS 127
-#define LN2_HIGH 6.93145751953125e-01f /* 15 bits */
-#define LN2_LOW 1.428606820e-06f
-#define POLYNOMIAL /* the same of degree 6: to 9e-9 */                                                           \
-    1.54531633597798645e-04f, 1.33908633142709732e-03f, 9.61808301508426666e-03f, 5.55035695433616638e-02f,      \
-        2.40226507186889648e-01f, 6.93147182464599609e-01f, 1.0f
-#define INTRINSIC(name) _mm256_##name##_ps
-#define LIBM(name) name##f
+#undef INSTANCE
+#undef TARGET
+#undef INTRINSIC_
+#undef BYTES
+#undef ACCUMULATORS
+#undef OUTER
+#define BYTES 64
+#define ACCUMULATORS 24 /* of 32 registers */
+#define OUTER 12
+#define INSTANCE _avx512
+#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma")))
+#define INTRINSIC_(name, type) _mm512_##name##_##type
 #include "_native.c"
+#else
+#define INSTANCE _plain
+#define TARGET
+#include "_native.c"
+#endif
 
 /* ---- the Python side ------------------------------------------------------------------------------------------- */
 
-static int runs_fast(void)
+enum { PLAIN, AVX2, AVX512, INSTANCES };
+static const char *const names[INSTANCES] = {"neon", "avx2", "avx512"};
+static int active = -1; /* the instance in use, one for the process; below 0: none runs here */
+
+static int runs(int instance)
 {
-#if defined(AVX2)
+#if defined(X86)
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (instance == AVX512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl");
+    return instance == AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #elif defined(VECTORS) && defined(__aarch64__)
-    return 1;
+    return instance == PLAIN;
 #else
+    (void)instance;
     return 0;
 #endif
 }
@@ -194,8 +188,8 @@ static int open_array(Call *call, PyObject *object, const char *name, int ndim, 
 
 static int check_processor(void)
 {
-#if defined(AVX2)
-    if (!runs_fast()) return fail(PyExc_RuntimeError, "no AVX2 and FMA here: use NumPy where supported() is False");
+#if defined(X86)
+    if (active < 0) return fail(PyExc_RuntimeError, "no AVX2 and FMA here: use NumPy where instances() is empty");
 #endif
     return 0;
 }
@@ -228,12 +222,19 @@ static int check_shape(const Py_buffer *view, const char *name, Py_ssize_t rows,
                 shape[1]);
 }
 
-/* Runs LOOP_f64 or LOOP_f32 without the GIL; only malloc can fail in a loop. */
-#define RUN(call, LOOP, ...)                                                                                     \
+/* Runs LOOP of the instance in use, without the GIL; only malloc can fail in a loop. */
+#define ONE_OF(f64, f32, ...) (call.type == 'd' ? f64(__VA_ARGS__) : f32(__VA_ARGS__))
+#if defined(X86)
+#define IN_USE(f64, f32, ...)                                                                                    \
+    (active == AVX512 ? ONE_OF(f64##_avx512, f32##_avx512, __VA_ARGS__) : ONE_OF(f64##_avx2, f32##_avx2, __VA_ARGS__))
+#else
+#define IN_USE(f64, f32, ...) ONE_OF(f64##_plain, f32##_plain, __VA_ARGS__)
+#endif
+#define RUN(LOOP, ...)                                                                                           \
     do {                                                                                                         \
         int status;                                                                                              \
         Py_BEGIN_ALLOW_THREADS;                                                                                  \
-        status = (call).type == 'd' ? LOOP##_f64(__VA_ARGS__) : LOOP##_f32(__VA_ARGS__);                         \
+        status = IN_USE(LOOP##_f64, LOOP##_f32, __VA_ARGS__);                                                    \
         Py_END_ALLOW_THREADS;                                                                                    \
         if (status < 0) PyErr_NoMemory();                                                                        \
     } while (0)
@@ -245,10 +246,36 @@ static PyObject *close_call(Call *call)
     Py_RETURN_NONE;
 }
 
-static PyObject *py_supported(PyObject *module, PyObject *unused)
+static PyObject *py_instances(PyObject *module, PyObject *unused)
+{
+    PyObject *found = PyList_New(0);
+    (void)module, (void)unused;
+    for (int i = INSTANCES - 1; found && i >= 0; i--) {
+        if (!runs(i)) continue;
+        PyObject *name = PyUnicode_FromString(names[i]);
+        if (!name || PyList_Append(found, name) < 0) Py_CLEAR(found);
+        Py_XDECREF(name);
+    }
+    return found;
+}
+
+static PyObject *py_active(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    return PyBool_FromLong(runs_fast());
+    return PyUnicode_FromString(active < 0 ? "none" : names[active]);
+}
+
+static PyObject *py_use(PyObject *module, PyObject *args)
+{
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "s:use", &name)) return NULL;
+    for (int i = 0; i < INSTANCES; i++) {
+        if (strcmp(name, names[i]) || !runs(i)) continue;
+        active = i;
+        Py_RETURN_NONE;
+    }
+    return PyErr_Format(PyExc_ValueError, "this processor does not have '%s'", name);
 }
 
 static PyObject *py_exp_into(PyObject *module, PyObject *object)
@@ -256,7 +283,7 @@ static PyObject *py_exp_into(PyObject *module, PyObject *object)
     Call call = {.opened = 0};
     (void)module;
     if (check_processor() == 0 && open_array(&call, object, "buf", -1, 1) == 0)
-        RUN(call, exp_loop, call.arrays[0].buf, call.arrays[0].len / call.arrays[0].itemsize);
+        RUN(exp_loop, call.arrays[0].buf, call.arrays[0].len / call.arrays[0].itemsize);
     return close_call(&call);
 }
 
@@ -270,7 +297,7 @@ static PyObject *py_tile(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "iddOOO:tile", &k->kind, &k->a, &k->b, o, o + 1, o + 2)) return NULL;
     if (open_call(&call, "XY", o) == 0 && check_shape(Y, "Y", Y->shape[0], k->d) == 0 &&
         check_shape(out, "out", X->shape[0], Y->shape[0]) == 0)
-        RUN(call, tile_loop, k, X->buf, X->shape[0], Y->buf, Y->shape[0], out->buf);
+        RUN(tile_loop, k, X->buf, X->shape[0], Y->buf, Y->shape[0], out->buf);
     return close_call(&call);
 }
 
@@ -282,7 +309,7 @@ static PyObject *py_profile(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "iddO:profile", &k->kind, &k->a, &k->b, &t)) return NULL;
     if (open_call(&call, "", &t) == 0)
-        RUN(call, profile_loop, k, call.arrays[0].buf, call.arrays[0].len / call.arrays[0].itemsize);
+        RUN(profile_loop, k, call.arrays[0].buf, call.arrays[0].len / call.arrays[0].itemsize);
     return close_call(&call);
 }
 
@@ -297,7 +324,7 @@ static PyObject *py_product(PyObject *module, PyObject *args)
     if (open_call(&call, "XYV", o) == 0 && check_shape(Y, "Y", Y->shape[0], k->d) == 0 &&
         check_shape(V, "V", Y->shape[0], V->shape[1]) == 0 &&
         check_shape(out, "out", X->shape[0], V->shape[1]) == 0)
-        RUN(call, product_loop, k, X->buf, X->shape[0], Y->buf, Y->shape[0], V->buf, V->shape[1], out->buf);
+        RUN(product_loop, k, X->buf, X->shape[0], Y->buf, Y->shape[0], V->buf, V->shape[1], out->buf);
     return close_call(&call);
 }
 
@@ -315,12 +342,14 @@ static PyObject *py_symmetric(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "stripe must be in [0, stripes), and it is %zd of %zd", stripe, stripes);
     if (open_call(&call, "XV", o) == 0 && check_shape(V, "V", X->shape[0], V->shape[1]) == 0 &&
         check_shape(out, "out", X->shape[0], V->shape[1]) == 0)
-        RUN(call, symmetric_loop, k, X->buf, X->shape[0], V->buf, V->shape[1], out->buf, stripe, stripes);
+        RUN(symmetric_loop, k, X->buf, X->shape[0], V->buf, V->shape[1], out->buf, stripe, stripes);
     return close_call(&call);
 }
 
 static PyMethodDef methods[] = {
-    {"supported", py_supported, METH_NOARGS, "supported() -> bool: whether this processor runs the fast code."},
+    {"instances", py_instances, METH_NOARGS, "instances() -> list: those that this processor runs, the best first."},
+    {"active", py_active, METH_NOARGS, "active() -> str: the instance in use."},
+    {"use", py_use, METH_VARARGS, "use(name): use this instance from now on, in the whole process."},
     {"exp_into", py_exp_into, METH_O, "exp_into(buf): buf = exp(buf)."},
     {"profile", py_profile, METH_VARARGS, "profile(kind, a, b, t): t = k(max(t, 0)) for squared distances t."},
     {"tile", py_tile, METH_VARARGS, "tile(kind, a, b, X, Y, out): out = K(X, Y)."},
@@ -329,7 +358,7 @@ static PyMethodDef methods[] = {
      "symmetric(kind, a, b, X, V, out, stripe, stripes): out over all stripes sums to K(X, X) @ V."},
     {NULL, NULL, 0, NULL}};
 
-/* Calls share no state, so the module needs no GIL and serves interpreters with a GIL of their own. Headers of the
+/* Calls share no state but the instance in use, so the module needs no GIL and serves interpreters with a GIL of their own. Headers of the
    limited API of 3.11 do not name these slots (3: multiple interpreters, since 3.12; 4: GIL, since 3.13), and earlier
    versions refuse them: the version that runs decides. */
 static PyModuleDef_Slot slots[] = {{4, (void *)1}, {3, (void *)2}, {0, NULL}};
@@ -338,9 +367,63 @@ static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", NULL, 0, meth
 
 PyMODINIT_FUNC PyInit__native(void)
 {
+    for (int i = 0; i < INSTANCES; i++)
+        if (runs(i)) active = i;
     definition.m_slots = Py_Version >= 0x030D0000 ? slots : Py_Version >= 0x030C0000 ? slots + 1 : slots + 2;
     return PyModuleDef_Init(&definition);
 }
+
+#elif !defined(REAL) /* ---- one instance: the template for both real types -------------------------------------------- */
+
+#define REAL double
+#define SUFFIX _f64
+#define BITS int64_t
+#define MANTISSA 52
+#define BIAS 1023
+#define LN2_HIGH 6.93147180485539138e-01 /* 33 bits: times an exponent it is exact */
+#define LN2_LOW 7.44061711115823199e-11
+/* 2^r = 1 + c1 r + ... + c11 r^11 on [-1/2, 1/2], interpolated in Chebyshev points: to 2e-17, and exactly 1 at 0 */
+#define POLYNOMIAL                                                                                               \
+    4.45471700283606925e-10, 7.07258767903241487e-09, 1.01780639032291269e-07, 1.32154425790905323e-06,          \
+        1.52527338268026486e-05, 1.54035304417506595e-04, 1.33335581464195116e-03, 9.61812910760687957e-03,      \
+        5.55041086648215901e-02, 2.40226506959100972e-01, 6.93147180559945286e-01, 1.0
+#define INTRINSIC(name) INTRINSIC_(name, pd)
+#define LIBM(name) name
+#include "_native.c"
+#undef REAL
+#undef SUFFIX
+#undef BITS
+#undef MANTISSA
+#undef BIAS
+#undef LN2_HIGH
+#undef LN2_LOW
+#undef POLYNOMIAL
+#undef INTRINSIC
+#undef LIBM
+
+#define REAL float
+#define SUFFIX _f32
+#define BITS int32_t
+#define MANTISSA 23
+#define BIAS 127
+#define LN2_HIGH 6.93145751953125e-01f /* 15 bits */
+#define LN2_LOW 1.428606820e-06f
+#define POLYNOMIAL /* the same of degree 6: to 9e-9 */                                                           \
+    1.54531633597798645e-04f, 1.33908633142709732e-03f, 9.61808301508426666e-03f, 5.55035695433616638e-02f,      \
+        2.40226507186889648e-01f, 6.93147182464599609e-01f, 1.0f
+#define INTRINSIC(name) INTRINSIC_(name, ps)
+#define LIBM(name) name##f
+#include "_native.c"
+#undef REAL
+#undef SUFFIX
+#undef BITS
+#undef MANTISSA
+#undef BIAS
+#undef LN2_HIGH
+#undef LN2_LOW
+#undef POLYNOMIAL
+#undef INTRINSIC
+#undef LIBM
 
 #else /* ---- the template, for one REAL -------------------------------------------------------------------------- */
 
@@ -348,13 +431,13 @@ typedef REAL real ANY_ALIGNMENT; /* an element of the caller's buffers */
 
 #if defined(VECTORS)
 
-typedef REAL vec __attribute__((vector_size(32), may_alias));
-typedef REAL half __attribute__((vector_size(16), may_alias));
-typedef BITS ints __attribute__((vector_size(32), may_alias));
-#define LANES (32 / (int)sizeof(REAL))
+typedef REAL vec __attribute__((vector_size(BYTES), may_alias));
+typedef REAL quarter __attribute__((vector_size(16), may_alias));
+typedef BITS ints __attribute__((vector_size(BYTES), may_alias));
+#define LANES (BYTES / (int)sizeof(REAL))
 #define SPLAT(x) ((x) - (vec){0})
 
-#if defined(AVX2)
+#if defined(X86)
 /* max and min return their second operand where one is NaN: NaN stays NaN */
 INLINE vec at_least(REAL low, vec x) { return INTRINSIC(max)(SPLAT(low), x); }
 INLINE vec at_most(REAL high, vec x) { return INTRINSIC(min)(SPLAT(high), x); }
@@ -374,10 +457,12 @@ INLINE vec magnitude(vec x) { return (vec)((ints)x & ~(ints)SPLAT((REAL)-0.0)); 
 
 INLINE REAL total(vec v)
 {
-    half parts[2], sum;
+    quarter parts[BYTES / 16];
+    enum { LAST = 16 / sizeof(REAL) - 1 };
     memcpy(parts, &v, sizeof v);
-    sum = parts[0] + parts[1];
-    return MANTISSA == 52 ? sum[0] + sum[1] : (sum[0] + sum[LANES / 4]) + (sum[1] + sum[LANES / 4 + LANES / 8]);
+    UNROLL for (int half = BYTES / 32; half; half /= 2) for (int i = 0; i < half; i++) parts[i] += parts[i + half];
+    return LAST == 1 ? parts[0][0] + parts[0][1]
+                     : (parts[0][0] + parts[0][LAST / 2 + 1]) + (parts[0][LAST / 2] + parts[0][LAST]);
 }
 
 /* Adding SHIFT rounds to an integer, and leaves that integer + BIAS in the last bits, ready to become an exponent. */
@@ -602,7 +687,12 @@ TARGET static void outer(const vec *T, Py_ssize_t rows, Py_ssize_t from, Py_ssiz
             vec *o = out + (s * p + c) * STRIP;
             q = (p - c) / (blocks - b);
 #define CASE(n) case n: outer_block(t, rows, V + c, p, o, n); break
-            switch (q) { CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6); }
+            switch (q) {
+                CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6);
+#if OUTER > 6
+                CASE(7); CASE(8); CASE(9); CASE(10); CASE(11); CASE(12);
+#endif
+            }
 #undef CASE
         }
     }
@@ -658,7 +748,7 @@ static int allocate(Scratch *s, Py_ssize_t d, Py_ssize_t p)
     while (width > STRIP && width * d * (Py_ssize_t)sizeof(vec) > PANEL_BYTES) width -= STRIP;
     s->memory = calloc(width * (HEIGHT + d + 2 * p) * sizeof(vec) + 64, 1);
     if (!s->memory) return -1;
-    s->T = (vec *)(((uintptr_t)s->memory + 63) / 64 * 64); /* a strip is one cache line */
+    s->T = (vec *)(((uintptr_t)s->memory + 63) / 64 * 64); /* a cache line */
     s->points = s->T + width * HEIGHT;
     s->V = s->points + width * d;
     s->KV = s->V + width * p;

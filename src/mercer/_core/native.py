@@ -1,7 +1,8 @@
 """The interface to the C extension: the only module that calls it, and knows which kernels and arrays it supports.
 
 Without the extension (no compiler at install, an old processor, ``MERCER_NATIVE=0``) the functions return None, and
-NumPy does the same work.
+NumPy does the same work. ``MERCER_SIMD`` selects the vector instructions: ``avx512``, ``avx2`` or ``neon`` instead of
+the best that the processor has, or ``none``, which is NumPy.
 """
 
 import os
@@ -17,8 +18,22 @@ try:
 except ImportError:
     _native = None
 
-if os.environ.get("MERCER_NATIVE") == "0" or (_native and not _native.supported()):
-    _native = None
+
+def _selected(module: Any, simd: str) -> Any:
+    """Return the extension, set to the instructions ``simd`` (the best if it is empty), or None if it is not used."""
+    available = module.instances() if module else []
+    if simd and simd not in (*available, "none"):
+        raise ValueError(
+            f"MERCER_SIMD is {simd!r}, which is not available here: this processor and this installation run "
+            f"{' and '.join([*available, 'none'])}. Set it to one of them, or unset it to use the fastest."
+        )
+    if simd == "none" or not available:
+        return None
+    module.use(simd or available[0])
+    return module
+
+
+_native = None if os.environ.get("MERCER_NATIVE") == "0" else _selected(_native, os.environ.get("MERCER_SIMD", ""))
 
 # numbers of columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
 FUSED_COLUMNS = 256
