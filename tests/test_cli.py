@@ -618,3 +618,41 @@ def test_without_matplotlib_the_demo_names_what_to_install(tmp_path):
     assert len(told.stderr.splitlines()) == 1
     assert told.stderr.endswith("pip install 'mercer[plots]'\n")
     assert not (tmp_path / "new").exists()
+
+
+def test_info_reads_the_manifest_alone(folder, tmp_path):
+    """A description takes a fraction of a second: neither NumPy nor scikit-learn is imported."""
+    code = "import sys; from mercer.app.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+    code += "print(sorted({'numpy', 'sklearn', 'scipy'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code, "info", str(folder / "kpca.mercer")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "variance" in text
+    assert text.splitlines()[-1] == "[]"
+
+
+def test_a_false_description_is_refused_in_one_line(folder, tmp_path):
+    from mercer.io.archive import Archive, write
+
+    archive = Archive(folder / "kpca.mercer")
+    for about in ({"explained_variance_ratio": "many"}, {"table": 3}, {"solver": []}):
+        write(tmp_path / "false.mercer", archive.manifest | {"about": about, "arrays": {}}, {})
+        result = run("info", tmp_path / "false.mercer")
+        assert result.exit_code == 2
+        assert "damaged" in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed(shell, tmp_path, monkeypatch):
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZDOTDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    script = done("completion", shell, "--show").stdout
+    assert "_MERCER_COMPLETE" in script
+    path = json.loads(done("completion", shell, "--json").stdout)["output"]
+    assert path.startswith(str(tmp_path))
+    assert Path(path).read_text().strip() == script.strip()
+
+
+def test_every_command_shows_two_examples_and_has_json():
+    for name, command in main.commands.items():
+        assert (command.epilog or "").count(f"mercer {name}") >= 2, name
+        assert any(option.name == "json" for option in command.params), name

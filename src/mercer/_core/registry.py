@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar, overload
@@ -174,5 +173,7 @@ def file_class(file: str) -> type:
 @cache
 def _load_plugins() -> None:
     """Import the entry points of installed packages, once."""
+    from importlib.metadata import entry_points  # takes a quarter of the time of `mercer --help`
+
     for point in entry_points(group="mercer"):
         point.load()

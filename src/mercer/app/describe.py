@@ -1,10 +1,12 @@
-"""Descriptions of a fitted model: facts as values for JSON, one line, and sentences."""
+"""Descriptions of a fitted model: one line, and sentences."""
 
+import re
 from typing import Any
 
+from ..io.facts import facts, innermost
 from ..models.pipelines import parts
 
-FITTED = ("n_components_", "total_variance_", "noise_variance_", "log_likelihood_", "n_iter_", "converged_")
+LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e-?\d+)?")  # has more digits than are read
 KINDS = {
     "KernelPCA": "Kernel PCA: the directions of largest variance in the feature space of a kernel.",
     "SparseKernelPCA": "Sparse kernel PCA: components on a few rows, which are chosen by maximum likelihood.",
@@ -22,43 +24,10 @@ def name_of(model: Any) -> str:
     return type(parts(model)[1]).__name__
 
 
-def facts(model: Any) -> dict[str, Any]:
-    """Return the fitted attributes that describe a model, as values for JSON."""
-    inner = _inner(model)
-    found: dict[str, Any] = {"model": type(model).__name__, "parameters": one_line(model)}
-    kernel = getattr(model, "kernel_", getattr(inner, "kernel_", None))
-    if kernel is not None:
-        found["kernel"] = one_line(kernel)
-    for name in FITTED:
-        if (value := getattr(inner, name, None)) is not None:
-            found[name.rstrip("_")] = value.tolist() if hasattr(value, "tolist") else value
-    if hasattr(model, "classes_"):
-        found["classes"] = model.classes_.tolist()
-    if hasattr(model, "limits_"):
-        found["limits"] = {"t2": float(model.limits_.t2), "spe": float(model.limits_.spe)}
-    if hasattr(inner, "anchors_"):
-        found["anchors"] = int(inner.anchors_.shape[0])
-    if hasattr(inner, "explained_variance_ratio_"):
-        found["explained_variance_ratio"] = [float(share) for share in inner.explained_variance_ratio_]
-    if hasattr(inner, "solver_") and hasattr(inner.solver_, "residual"):
-        found["solver"] = {"name": one_line(inner.solver_.solver), "residual": float(inner.solver_.residual)}
-    return found
-
-
-def _inner(model: Any) -> Any:
-    """Return the kernel PCA inside a monitor, a search or a pipeline, or the model itself."""
-    return parts(getattr(model, "estimator_", getattr(model, "best_estimator_", model)))[1]
-
-
-def one_line(value: Any) -> str:
-    """Return the repr of a value in one line."""
-    return " ".join(repr(value).split())
-
-
 def summary(model: Any) -> str:
     """Return one line about a fitted model."""
     found = facts(model)
-    items = [found["model"], found.get("kernel", "")]
+    items = [found["model"], LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", found.get("kernel", ""))]
     if "n_components" in found:
         share, q = sum(found.get("explained_variance_ratio", [])), found["n_components"]
         number = " and ".join(map(str, q)) if isinstance(q, list) else q
@@ -71,7 +40,7 @@ def summary(model: Any) -> str:
 
 def sentences(model: Any) -> list[str]:
     """Describe the kind of model in the first sentence, and what was fitted in the others."""
-    found, solver = facts(model), getattr(_inner(model), "solver_", None)
+    found, solver = facts(model), getattr(innermost(model), "solver_", None)
     lines = [KINDS.get(name_of(model), f"The model is a {name_of(model)}.")]
     if "kernel" in found:
         lines.append(f"The kernel is {found['kernel']}.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from click import ClickException
 
 from .._core.registry import KERNELS, MODELS
+from ..io.facts import one_line
 from ..models.pipelines import parts
-from .describe import one_line
 
 if TYPE_CHECKING:
     from ..tables import Recipe

@@ -4,6 +4,8 @@ Members are not compressed, so that no member is larger than the file. Nothing i
 before anything is read, and only known member names are accepted.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -11,15 +13,17 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-
-from .._core import npy
 from .._core.atomic import replacing
 from .._core.text import visible
 
+if TYPE_CHECKING:
+    import numpy as np
+
+KIND = "mercer model"
 MANIFEST = "manifest.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,6}\.npy")
 SEAL = b"mercer model sha256 "  # the comment of the zip, before the digest
@@ -79,22 +83,31 @@ def _add(archive: zipfile.ZipFile, name: str, parts: Any) -> None:
 
 
 class Archive:
-    """The manifest and the arrays of a model file whose digest is correct."""
+    """The manifest and the arrays of a model file whose digest is correct. The manifest is read without NumPy."""
 
     def __init__(self, path: str | PathLike[str]):
         self.path = path
         with open(path, "rb") as file:
             self.size = os.fstat(file.fileno()).st_size
             self._check_seal(file)
-            try:
-                with zipfile.ZipFile(file) as archive:
-                    self._check_members(archive)
-                    self.manifest = self._manifest(archive)
-                    self.arrays = {name: self._array(archive, name) for name in self.manifest["arrays"]}
-            except ModelFileError:
-                raise
-            except ZIP_ERRORS as error:
-                raise self.error(f"it is not a valid zip file ({error})") from None
+            with self._unzipped(file) as archive:
+                self._check_members(archive)
+                self.manifest = self._manifest(archive)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Read the arrays; each must match its digest in the manifest."""
+        with open(self.path, "rb") as file, self._unzipped(file) as archive:
+            return {name: self._array(archive, name) for name in self.manifest["arrays"]}
+
+    @contextmanager
+    def _unzipped(self, file: BinaryIO) -> Iterator[zipfile.ZipFile]:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                yield archive
+        except ModelFileError:
+            raise
+        except ZIP_ERRORS as error:
+            raise self.error(f"it is not a valid zip file ({error})") from None
 
     def error(self, problem: str) -> ModelFileError:
         """Return the error for any problem of the file."""
@@ -161,6 +174,10 @@ class Archive:
         return manifest
 
     def _array(self, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+        import numpy as np
+
+        from .._core import npy
+
         data = np.empty(archive.getinfo(name).file_size, np.uint8)
         with archive.open(name) as member:
             for start in range(0, len(data), CHUNK):

@@ -6,6 +6,7 @@ import click
 
 from ... import __version__
 from .apply import denoise, inverse, predict, sample, score, transform
+from .completion import completion
 from .compress import compress
 from .errors import BadInput, Commands
 from .explore import explore
@@ -29,6 +30,7 @@ Typical use:
 \b
 Without data:
   mercer demo                                     a demonstration: mercer-demo/index.html
+  mercer completion bash                          complete commands and options with the tab key
 
 \b
 In Python:
@@ -58,7 +60,7 @@ def main(ctx: click.Context) -> None:
 
 
 COMMANDS = [check, select, fit, transform, inverse, denoise, score, predict, sample, impute, compress]
-COMMANDS += [export, explore, report, info, plan, demo, reproduce]
+COMMANDS += [export, explore, report, info, plan, demo, reproduce, completion]
 for command in COMMANDS:
     main.add_command(command)
 

@@ -156,7 +156,8 @@ def transform(model: str, data: Source, keep: list[str] | None, output: Sink) ->
 
 
 @click.command(
-    epilog="\b\nExample:\n  mercer transform model.mercer data.csv | mercer inverse model.mercer - -o back.csv"
+    epilog="\b\nExamples:\n  mercer inverse model.mercer components.csv -o back.csv\n"
+    "  mercer transform model.mercer data.csv | mercer inverse model.mercer - -o back.csv"
 )
 @applying
 def inverse(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
@@ -174,7 +175,10 @@ def inverse(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
     output.write(kept | recipe.table(X))
 
 
-@click.command(epilog="\b\nExample:\n  mercer denoise model.mercer noisy.csv -o clean.csv")
+@click.command(
+    epilog="\b\nExamples:\n  mercer denoise model.mercer noisy.csv -o clean.csv\n"
+    "  mercer denoise model.mercer noisy.csv --keep id | head"
+)
 @applying
 def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Remove noise from rows.
@@ -188,7 +192,10 @@ def denoise(model: str, data: Source, keep: list[str] | None, output: Sink) -> N
     output.write(kept | file.recipe.table(X))
 
 
-@click.command(epilog="\b\nExample:\n  mercer score model.mercer data.csv --keep id | sort -t, -k2 -g | tail")
+@click.command(
+    epilog="\b\nExamples:\n  mercer score model.mercer new.csv -o scores.csv\n"
+    "  mercer score model.mercer data.csv --keep id | sort -t, -k2 -g | tail"
+)
 @applying
 def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> None:
     """Score how well each row fits the model.
@@ -208,7 +215,10 @@ def score(model: str, data: Source, keep: list[str] | None, output: Sink) -> Non
     output.write(kept | columns, mean={column: float(values.mean()) for column, values in columns.items()})
 
 
-@click.command(epilog="\b\nExample:\n  mercer predict flowers.mercer new.csv --proba -o labels.csv")
+@click.command(
+    epilog="\b\nExamples:\n  mercer predict flowers.mercer new.csv --proba -o labels.csv\n"
+    "  mercer predict monitor.mercer today.csv --keep time | grep -- -1"
+)
 @applying
 @click.option("--proba", is_flag=True, help="Also write the probability of each class or cluster.")
 def predict(model: str, data: Source, keep: list[str] | None, proba: bool, output: Sink) -> None:
@@ -240,7 +250,10 @@ def _probabilities(file: LoadedModel, X: np.ndarray) -> dict:
     return _columns(P, [f"probability_{name}" for name in names])
 
 
-@click.command(epilog="\b\nExample:\n  mercer sample model.mercer -n 100 -o new.csv --seed 0")
+@click.command(
+    epilog="\b\nExamples:\n  mercer sample model.mercer -n 100 -o new.csv --seed 0\n"
+    "  mercer sample model.mercer -n 5 --to tsv"
+)
 @model_argument
 @click.option("-n", "--rows", type=click.IntRange(1), default=1, show_default=True, help="Number of rows to draw.")
 @click.option("--seed", type=int, help="Random seed, for reproducible rows.")

@@ -9,7 +9,10 @@ from .errors import log
 from .options import check_free, force_option, json_option, model_argument, print_json, progress
 
 
-@click.command(epilog="\b\nExample:\n  mercer compress model.mercer -m 200 -o small.mercer")
+@click.command(
+    epilog="\b\nExamples:\n  mercer compress model.mercer -m 200 -o small.mercer\n"
+    "  mercer compress model.mercer --tol 0.01 -o small.mercer --json"
+)
 @model_argument
 @click.option("-m", "--anchors", type=click.IntRange(1), help="Number of anchors to keep.")
 @click.option("--tol", type=float, help="Alternatively: largest error of an axis, between 0 and 1.")

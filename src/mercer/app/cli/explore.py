@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput
-from .options import FORMATS, Delimiter, Names, Source
+from .options import FORMATS, Delimiter, Names, Source, json_option, print_json
 
 if TYPE_CHECKING:
     from ...tables import Table
@@ -44,7 +44,10 @@ Examples:
 @click.option("--no-header", is_flag=True, help="The first line has no names; columns are then x0, x1, …")
 @click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds that one fit may take.")
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
-def explore(data: str | None, rows: str | None, time_limit: float, no_browser: bool, **options: Any) -> None:
+@json_option
+def explore(
+    data: str | None, rows: str | None, time_limit: float, no_browser: bool, json: bool, **options: Any
+) -> None:
     """Open a page on a table or a model, on this machine only.
 
     DATA is a table, or a model file followed by the table to show it on; without DATA, built-in digits are shown. The
@@ -54,7 +57,17 @@ def explore(data: str | None, rows: str | None, time_limit: float, no_browser: b
     """
     from ..explore import serve
 
-    serve(_session(data, rows, options), browser=not no_browser, report=click.echo, seconds=time_limit)
+    serve(
+        _session(data, rows, options),
+        browser=not no_browser,
+        report=_print_url if json else click.echo,
+        seconds=time_limit,
+    )
+
+
+def _print_url(line: str) -> None:
+    if line.startswith("http"):
+        print_json({"url": line})
 
 
 def _session(data: str | None, rows: str | None, options: dict[str, Any]) -> Session:

@@ -12,7 +12,10 @@ from .options import check_free, force_option, json_option, model_argument, prin
 METHODS = ("transform", "reconstruction_error", "predict", "predict_proba", "score_samples", "t2", "spe")
 
 
-@click.command(epilog="\b\nExample:\n  mercer export model.mercer -o model.onnx --dtype float32")
+@click.command(
+    epilog="\b\nExamples:\n  mercer export model.mercer -o model.onnx\n"
+    "  mercer export model.mercer -o model.onnx --dtype float32 --force"
+)
 @model_argument
 @click.option("-o", "--output", required=True, help="Path of the ONNX file to write.")
 @click.option(

@@ -168,7 +168,8 @@ def fit(
         raise click.UsageError("--auto needs the rows in memory: leave out --workers and --cluster.")
     estimator = build(model, settings)
     from ...io import save
-    from ..describe import facts, summary
+    from ...io.facts import facts
+    from ..describe import summary
 
     if workers is not None or cluster is not None:
         from .clusters import fit_on_cluster

@@ -54,31 +54,36 @@ def info(model: str, recipe: bool, json: bool) -> None:
     With --recipe, the first line is the command that makes the model again from its table, and the code below does the
     same in Python.
     """
-    from ...io import read
-    from ..describe import facts
-
-    file = read(model)
     if recipe:
-        _print_recipe(file, model, json)
+        from ...io import read
+
+        _print_recipe(read(model), model, json)
         return
-    found = facts(file.model) | {"format": file.format, "bytes": file.size, "versions": file.versions}
-    if file.recipe is not None:
-        found["table"] = {
-            "columns": file.recipe.columns,
-            "mean": file.recipe.mean.tolist(),
-            "scale": file.recipe.scale.tolist(),
-            "categories": file.recipe.categories,
-            "missing": file.recipe.missing,
-            "target": file.recipe.target,
-            "left_out": file.recipe.left_out,
-            "source": file.recipe.source,
-            "rows": file.recipe.n_rows,
-            "sha256": file.recipe.fingerprint,
-        }
+    found = _facts(model)
+    try:
+        lines = _as_lines(dict(found))
+    except (TypeError, ValueError, LookupError, AttributeError):
+        raise BadInput(f"{model}: the description that it contains is damaged.") from None
     if json:
         print_json(found)
     else:
-        click.echo("\n".join(map(visible, _as_lines(found))))
+        click.echo("\n".join(map(visible, lines)))
+
+
+def _facts(path: str) -> dict[str, Any]:
+    """Return what a file says about its model; of a file of an earlier version, what the model itself says."""
+    from ...io.archive import KIND, Archive
+
+    archive = Archive(path)
+    about, versions = archive.manifest.get("about"), archive.manifest.get("versions")
+    if archive.manifest.get("kind") != KIND or not isinstance(about, dict) or not isinstance(versions, dict):
+        from ...io import read
+        from ...io.facts import facts, of_table
+
+        file = read(path)
+        about, versions = facts(file.model), file.versions
+        about |= {} if file.recipe is None else {"table": of_table(file.recipe)}
+    return about | {"format": archive.manifest["format"], "bytes": archive.size, "versions": versions}
 
 
 def _print_recipe(file: Any, path: str, json: bool) -> None:
@@ -239,7 +244,8 @@ def report(model: str, data: Source, output: str, color: str | None, force: bool
 @click.argument("what", default="all")
 @click.option("--quick", is_flag=True, help="Run a smaller version that takes about a minute.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="Output folder.")
-def reproduce(what: str, quick: bool, output: Path) -> None:
+@json_option
+def reproduce(what: str, quick: bool, output: Path, json: bool) -> None:
     """Reproduce figures and tables of the papers.
 
     WHAT is all, or one of prml-12.17, tipping-1-3, tipping-4, zhou-1-2, zhou-table1, deplaen-3, deplaen-4, usps-table,
@@ -250,15 +256,18 @@ def reproduce(what: str, quick: bool, output: Path) -> None:
     from ..reproduce import run
 
     try:
-        run(what, output, quick=quick, report=log if sys.stderr.isatty() else lambda line: None)
+        made = run(what, output, quick=quick, report=log if sys.stderr.isatty() else lambda line: None)
     except FileNotFoundError as error:
         if error.errno is not None:  # a missing file or folder, not a missing data set
             raise
         raise BadInput(str(error)) from None
-    log(f"Output folder: {output}")
+    if json:
+        print_json({"output": str(output), "reproduced": made, "quick": quick})
+    else:
+        log(f"Output folder: {output}")
 
 
-@click.command()
+@click.command(epilog="\b\nExamples:\n  mercer demo\n  mercer demo --data data.csv -o my-report")
 @click.option(
     "-o",
     "--output",
@@ -268,7 +277,8 @@ def reproduce(what: str, quick: bool, output: Path) -> None:
     help="Output folder. An earlier demo is overwritten; a folder with other files is refused.",
 )
 @click.option("--data", help="Use this table instead: fit a model with default choices and write a report.")
-def demo(output: Path, data: str | None) -> None:
+@json_option
+def demo(output: Path, data: str | None, json: bool) -> None:
     """Show what kernel PCA does, on built-in data.
 
     Prints two short tables and writes one HTML page that loads nothing else: components, denoising, sampling, a
@@ -276,7 +286,7 @@ def demo(output: Path, data: str | None) -> None:
     fits a model to your own table and writes its report. Needs matplotlib and up to a minute.
     """
     if data is not None:
-        _report_on(data, output)
+        _report_on(data, output, json)
         return
     from ..demo import make
 
@@ -284,12 +294,15 @@ def demo(output: Path, data: str | None) -> None:
         page, tables = make(output, log)
     except OSError as error:
         raise BadInput(str(error)) from None
+    if json:
+        print_json({"output": str(page), "tables": [[table.head, *table.rows] for table in tables]})
+        return
     for table in tables:
         click.echo(_aligned(table))
     click.echo(f"\nPage: {page}")
 
 
-def _report_on(data: str, output: Path) -> None:
+def _report_on(data: str, output: Path, json: bool) -> None:
     """Fit a model to the user's table and write its report."""
     from ..demo import check_folder
     from .fit import fit
@@ -301,6 +314,9 @@ def _report_on(data: str, output: Path) -> None:
     choices = ["--missing", "mean"]
     fit.main([data, "-o", str(model), *choices, "--force"], standalone_mode=False)
     report.main([str(model), data, "-o", str(page), "--force"], standalone_mode=False)
+    if json:
+        print_json({"output": str(page), "model": str(model)})
+        return
     click.echo(f"The same with single commands:\n  mercer fit {data} -o {model} {' '.join(choices)}")
     click.echo(f"  mercer report {model} {data} -o {page}\nPage: {page}")
 
