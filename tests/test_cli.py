@@ -656,3 +656,19 @@ def test_every_command_shows_two_examples_and_has_json():
     for name, command in main.commands.items():
         assert (command.epilog or "").count(f"mercer {name}") >= 2, name
         assert any(option.name == "json" for option in command.params), name
+
+
+def test_auto_fits_what_select_chooses(folder, tmp_path):
+    lines = (folder / "iris.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "few.csv").write_text("".join([lines[0], *lines[1::4]]))
+    options = (tmp_path / "few.csv", "--exclude", "species", "--time-limit", 600)
+    told = json.loads(done("select", *options, "--json").stdout)
+    assert any("linear" in row["candidate"] for row in told["table"])
+    assert told["explanation"]
+    fitted = ("fit", *options, "-o", tmp_path / "m", "--auto")
+    assert told["explanation"].split(":")[0] in done(*fitted).stderr
+    linear = "Linear()" in json.loads(done("info", tmp_path / "m", "--json").stdout)["kernel"]
+    assert linear == told["linear"]
+    refused = run(*fitted, "--gamma", 1, "--force")
+    assert refused.exit_code == 2
+    assert "leave them out" in refused.stderr

@@ -23,6 +23,8 @@ MODELS = {
     "probabilistic": ["--model", "probabilistic", "-q", 3, "--gamma", "scale", "--noise-variance", 0.01],
     "mixture": ["--model", "mixture", "--clusters", 3, "--missing", "mean"],
     "classifier": ["--model", "classifier", "--target", "a kind, or none", "--noise-ratio", 0.02],
+    "supervised": ["--model", "supervised", "--target", "a kind, or none", "--supervision", 0.5],
+    "supervised by numbers": ["--model", "supervised", "--target", "pl", "-q", 2],
     "monitor": ["--model", "monitor", "--alpha", 0.05],
     "monitor of": ["--model", "monitor", "-q", 3, "--kernel", "linear", "--columns", "x y,pl,pw"],
     "impute": ["-q", 3, "--missing", "impute"],

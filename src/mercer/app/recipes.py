@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 READING = {"format": "--from", "delimiter": "--delimiter", "decimal": "--decimal"}
 LISTS = ("columns", "include", "exclude")
 WHOLE = 10**6  # characters: scikit-learn shortens longer expressions
+KINDS_OF_TARGET = ("classes", "numbers")
 NO_COMMAND = "# The command line has no options for this model; in Python:"
 
 
@@ -34,6 +36,8 @@ def command(model: Any, recipe: Recipe | None, output: str = "model.mercer") -> 
         made = None if words is None else estimator_of(words)
     except ClickException:
         return None
+    if getattr(model, "target", None) in KINDS_OF_TARGET:  # the command finds it from the table
+        made.set_params(target=model.target)
     if words is None or not _same(made, model):
         return None
     return shlex.join(["mercer", "fit", recipe.source, "-o", output, *words, *_table_words(recipe)])
@@ -114,7 +118,7 @@ def python(model: Any, recipe: Recipe | None) -> str:
     """Return the lines of Python that make the model again."""
     last = parts(model)[1]
     fitted = f"model = {_expression(last)}.fit(X{', y' if recipe is not None and recipe.target else ''})"
-    names = sorted({type(last).__name__} | ({"KernelPCA"} if "KernelPCA(" in fitted else set()))
+    names = sorted({type(last).__name__} | ({"KernelPCA"} if re.search(r"\bKernelPCA\(", fitted) else set()))
     if recipe is None or not recipe.source:
         return "\n".join([f"from mercer import {', '.join(names)}", *_kernel_import(fitted), "", fitted])
     imputer = recipe.choices.get("missing") == "impute"
@@ -131,7 +135,8 @@ def python(model: Any, recipe: Recipe | None) -> str:
         f"recipe = learn({', '.join(arguments)})",
         "X, rows = recipe.apply(table)",
     ]
-    lines += [f"y = table.labels({recipe.target!r})[rows]"] if recipe.target else []
+    values = "columns[{!r}]" if getattr(last, "target", None) == "numbers" else "labels({!r})"
+    lines += [f"y = table.{values.format(recipe.target)}[rows]"] if recipe.target else []
     return "\n".join([*lines, fitted])
 
 
