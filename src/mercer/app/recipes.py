@@ -36,7 +36,7 @@ def command(model: Any, recipe: Recipe | None, output: str = "model.mercer") -> 
         made = None if words is None else estimator_of(words)
     except ClickException:
         return None
-    if getattr(model, "target", None) in KINDS_OF_TARGET:  # the command finds it from the table
+    if made is not None and getattr(model, "target", None) in KINDS_OF_TARGET:  # the command finds it from the table
         made.set_params(target=model.target)
     if words is None or not _same(made, model):
         return None
