@@ -260,6 +260,11 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             self._spread = errors.std(axis=0)
 
     @property
+    def solver_(self) -> Any:
+        """How the axes of ``best_estimator_`` were computed, and how well."""
+        return self.best_estimator_.solver_
+
+    @property
     def cv_results_(self) -> dict[str, np.ndarray]:
         """All combinations and their scores, as columns."""
         indices = np.indices(self.errors_.shape).reshape(len(AXES), -1)
