@@ -333,8 +333,8 @@ def _warn_of_fit(fit: Any, n_anchors: int | None, solver: str) -> None:
     """Warn of fewer anchors than wanted, and of weights that have not converged."""
     if n_anchors is not None and len(fit.w) < n_anchors:
         warn(
-            f"The model keeps fewer anchors than n_anchors={n_anchors}, namely {len(fit.w)}: no noise variance that was "
-            "tried has as many.",
+            f"The model keeps fewer anchors than n_anchors={n_anchors}, namely {len(fit.w)}: no noise variance that "
+            "was tried has as many.",
             ComponentsWarning,
         )
     if not fit.converged:
