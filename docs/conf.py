@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mercer
 
-sys.path.insert(0, str(Path(__file__).parent / "tour"))
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("tour", "_ext")]
 
 from record import write
 
@@ -15,6 +15,7 @@ author = "the mercer developers"
 copyright = "the mercer developers"
 version = release = mercer.__version__
 extensions = [
+    "executed",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -23,7 +24,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+exclude_patterns = ["_build", "stored", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 suppress_warnings = ["config.cache"]  # the settings of the gallery contain functions
 nitpicky = False
