@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+import executed  # noqa: E402
+
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PAGES = [page for page in PAGES if not {"_build", "gallery", "generated"} & set(page.parts)]
 
@@ -32,6 +35,88 @@ def test_links_lead_to_files(page):
     for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if not re.match(r"[a-z]+:", link):
             assert (page.parent / link).exists(), f"{link} of {name(page)}"
+
+
+RUNS = [page for page in PAGES if executed.BLOCK.search(page.read_text(encoding="utf-8"))]
+# what looks measured: decimals, percentages, units
+MEASURED = re.compile(r"\d\.\d|\d ?%|\d (?:dB|ms|MB|GB|s|seconds|minutes|hours|times)\b|\d×")
+# pages whose decimals are numbers of equations, of versions, or of decisions
+UNMEASURED = {"CHANGELOG.md", "docs/design.md", "docs/equations.md"}
+A_FEW = 5  # figures that a page may have as settings
+COMMAND = re.compile(r"python (benchmarks|docs|tools)/|mercer reproduce|make [a-z]")
+
+
+def prose(page):
+    """The text of a page without code, formulas, links and values that are filled in."""
+    text = re.sub(r"```.*?```|\$[^$]+\$|\{val\}`[^`]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+
+
+@pytest.mark.parametrize("page", RUNS, ids=name)
+def test_figures_of_executed_pages_are_computed(page):
+    assert MEASURED.findall(prose(page)) == []
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in RUNS and name(page) not in UNMEASURED], ids=name
+)
+def test_measured_figures_have_a_command_and_a_date(page):
+    text = page.read_text(encoding="utf-8")
+    if len(MEASURED.findall(prose(page))) > A_FEW:
+        assert COMMAND.search(text)
+        assert re.search(r"20\d\d-\d\d-\d\d", text)
+
+
+@pytest.mark.parametrize("page", [page for page in RUNS if "% needs:" in page.read_text(encoding="utf-8")], ids=name)
+def test_stored_outputs_belong_to_the_code_of_their_page(page):
+    text = page.read_text(encoding="utf-8")
+    found = executed.stored(str(page.relative_to(ROOT / "docs").with_suffix("")))
+    assert found.code == executed.digest(text)
+    for cell in found.cells:
+        assert all((executed.STORED / figure).is_file() for figure in cell.figures)
+
+
+PAGE = """
+# A page
+
+```{run}
+:alt: A line.
+import matplotlib.pyplot as plt
+
+x = 0.25
+plt.plot([0, 1])
+print("printed", x)
+```
+
+A share of {val}`x:.0%`.
+
+```{shell}
+$ echo from a shell
+```
+"""
+
+
+def test_pages_show_what_their_code_prints_and_draws(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(executed, "BUILT", tmp_path)
+    text = executed.filled("page", PAGE)
+    assert "\nprinted 0.25\n" in text
+    assert "A share of 25%." in text
+    assert "$ echo from a shell\nfrom a shell" in text
+    assert ":alt: A line." in text
+    assert [path.name for path in tmp_path.iterdir()] == ["page-0-1.png"]
+
+
+def test_pages_that_cannot_run_show_stored_outputs(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(executed, "STORED", tmp_path)
+    monkeypatch.setattr(executed, "DOCS", tmp_path)
+    (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
+    executed.store("page")
+    text = executed.filled("page", "% needs: no_such_module data/no_such_set\n" + PAGE)
+    assert "A share of 25%." in text
+    assert "Stored results, since no_such_module, data/no_such_set are missing" in text
+    assert "`python docs/_ext/executed.py page`" in text
 
 
 def reference():

@@ -174,7 +174,8 @@ def filled(name: str, text: str) -> str:
     text = VALUE.sub(lambda match: next(values), text)
     note = f"Executed when this page was built: {page.made}."
     if absent:
-        note = f"Stored results, since {', '.join(absent)} is missing here: `{command(name)}`, {page.made}."
+        verb = "is" if len(absent) == 1 else "are"
+        note = f"Stored results, since {', '.join(absent)} {verb} missing here: `{command(name)}`, {page.made}."
     return f"{text}\n\n---\n\n*{note}*\n"
 
 
