@@ -6,7 +6,8 @@ from pathlib import Path
 
 import mercer
 
-sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("tour", "_ext")]
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path.insert(0, str(Path(__file__).parent / "tour"))
 
 from record import write
 
