@@ -672,3 +672,29 @@ def test_auto_fits_what_select_chooses(folder, tmp_path):
     refused = run(*fitted, "--gamma", 1, "--force")
     assert refused.exit_code == 2
     assert "leave them out" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "name"), [("transform", "kpca", "kernelpca1"), ("predict", "classifier", "prediction")]
+)
+def test_names_that_would_collide_are_refused_before_any_work(command, model, name, folder, tmp_path):
+    text = (folder / "iris.csv").read_text()
+    (tmp_path / "t.csv").write_text(text.replace("id,", f"{name},", 1))
+    result = run(command, folder / f"{model}.mercer", tmp_path / "t.csv", "--keep", name, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 2
+    assert f"two columns named {name!r}" in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_feather_is_read_and_other_formats_are_refused_by_name(folder, tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.read_csv(folder / "iris.csv").to_feather(tmp_path / "iris.feather")
+    both = [
+        frame(done("transform", folder / "kpca.mercer", path))
+        for path in (folder / "iris.csv", tmp_path / "iris.feather")
+    ]
+    pd.testing.assert_frame_equal(*both)
+    for name in ("t.xlsx", "t.json"):
+        (tmp_path / name).write_bytes(b"PK\3\4")
+        result = run("fit", tmp_path / name, "-o", tmp_path / "m")
+        assert (result.exit_code, "are not read" in result.stderr) == (2, True)
