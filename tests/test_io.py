@@ -745,3 +745,15 @@ def test_dataclasses_are_not_taken_for_functions(tmp_path):
 
     with pytest.raises(Unstorable, match="of the class .*Stranger"):
         mercer.save(mercer.KernelPCA(solver=Stranger()), tmp_path / "m")
+
+
+def test_more_arrays_than_are_read_in_time_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_ARRAYS", 3)
+    many = {f"arrays/{i}.npy": [b""] for i in range(4)}
+    with pytest.raises(ModelFileError, match="4 arrays"):
+        archive.write(tmp_path / "m", {"arrays": dict.fromkeys(many, "")}, many)
+    monkeypatch.setattr(archive, "MOST_ARRAYS", 4)
+    archive.write(tmp_path / "m", {"arrays": dict.fromkeys(many, "")}, many)
+    monkeypatch.setattr(archive, "MOST_ARRAYS", 3)
+    with pytest.raises(ModelFileError, match="5 members, more than 3 arrays"):
+        archive.Archive(tmp_path / "m")

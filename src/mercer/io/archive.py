@@ -33,7 +33,8 @@ LOCATOR = 20  # bytes of the record before it in zips of more than 4 GB
 HEADER = 30  # bytes of the fixed part of a member's header
 MOST_MANIFEST = 2**24  # bytes: enough for the names of 100 000 columns
 MOST_VALUES = 2**20  # in the manifest, counted by commas and brackets
-MOST_DIRECTORY = 2**22  # bytes of the directory of the zip: about 60 000 arrays
+MOST_ARRAYS = 20_000  # each takes about 0.2 ms to read
+MOST_DIRECTORY = 2**22  # bytes of the directory of the zip, before its members are counted
 LONGEST_MESSAGE, LONGEST_PATH = 500, 200  # characters
 CHUNK = 2**20
 FACTOR, FLOOR = 8, 2**25  # a file may become 8 times as large in memory as it is, plus 32 MB
@@ -60,6 +61,8 @@ def write(path: str | PathLike[str], manifest: dict[str, Any], arrays: dict[str,
     size = len(text) + sum(len(part) for parts in arrays.values() for part in parts)
     if len(text) > MOST_MANIFEST or _values(text) > MOST_VALUES or _left(text, size) < 0:
         raise ModelFileError(f"{path}: the model has more names and settings than a model file can store.")
+    if len(arrays) > MOST_ARRAYS:
+        raise ModelFileError(f"{path}: the model has {len(arrays)} arrays, and a model file can store {MOST_ARRAYS}.")
     with replacing(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             _add(archive, MANIFEST, [text])
@@ -136,6 +139,8 @@ class Archive:
     def _check_members(self, archive: zipfile.ZipFile) -> None:
         """Raise an error for members that are unknown, duplicate, compressed, encrypted, or larger than the file."""
         members, seen = archive.infolist(), set()
+        if len(members) > MOST_ARRAYS + 1:  # and the manifest
+            raise self.error(f"it has {len(members)} members, more than {MOST_ARRAYS} arrays and a manifest")
         for member in members:
             name = member.filename
             if name != MANIFEST and not ARRAY.fullmatch(name):
