@@ -23,3 +23,8 @@ def visible(text: str) -> str:
 def is_hidden(character: str) -> bool:
     """Return True for a character that is not shown as itself."""
     return unicodedata.category(character) in HIDDEN
+
+
+def plural(n: int, noun: str) -> str:
+    """Return for example "1 row" or "2,000 rows"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from .._core.text import plural
 from ..io.facts import facts, innermost
 from ..models.pipelines import parts
 
@@ -45,11 +46,11 @@ def sentences(model: Any) -> list[str]:
     if "kernel" in found:
         lines.append(f"The kernel is {found['kernel']}.")
     if isinstance(found.get("n_components"), int):
-        lines.append(f"The model has {counted(found['n_components'], 'component')}.")
+        lines.append(f"The model has {plural(found['n_components'], 'component')}.")
     if "noise_variance" in found:
         lines.append(f"The noise variance is {found['noise_variance']:.4g}.")
     if "anchors" in found:
-        lines.append(f"It stores {counted(found['anchors'], 'anchor')} (training rows).")
+        lines.append(f"It stores {plural(found['anchors'], 'anchor')} (training rows).")
     if solver is not None:
         lines.append(f"Solver: {solver.solver!r}, with a residual of {solver.residual:.1e} times the largest variance.")
         lines += [f"{solver.outside_share:.2%} of the variance lies outside the landmarks."] if solver.outside else []
@@ -57,8 +58,3 @@ def sentences(model: Any) -> list[str]:
     if "limits" in found:
         lines.append("The limits are T² ≤ {t2:.4g} and SPE ≤ {spe:.4g}.".format(**found["limits"]))
     return lines
-
-
-def counted(n: int, noun: str) -> str:
-    """Return for example "1 component" or "2 components"."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

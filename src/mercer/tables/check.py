@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.text import plural
 from .kinds import FEW, Kind, kind_of
 from .table import SHOWN, Table, TableError, as_table, categories_of, choose, is_missing
 
@@ -58,7 +59,7 @@ class Check:
         return [name for name, action in self.actions.items() if action in {LEFT_OUT, REFUSED}]
 
     def __str__(self) -> str:
-        head = f"{self.source}: {_counted(self.n_rows, 'row')}, {_counted(len(self.actions), 'column')}"
+        head = f"{self.source}: {plural(self.n_rows, 'row')}, {plural(len(self.actions), 'column')}"
         if not self.table:
             return f"{head}\nNothing was found; all columns are used as numbers."
         rows = [HEAD, *_grouped(self.table)]
@@ -238,7 +239,7 @@ def _missing(table: Table, used: list[str]) -> list[Finding]:
     counts = {name: int(is_missing(table.columns[name]).sum()) for name in used}
     option = "--missing drop, mean or impute"
     return [
-        Finding(name, "missing", f"{count} of {_counted(len(table), 'cell')}", REFUSED, option)
+        Finding(name, "missing", f"{count} of {plural(len(table), 'cell')}", REFUSED, option)
         for name, count in counts.items()
         if count
     ]
@@ -278,7 +279,7 @@ def _outlying(table: Table, used: list[str]) -> list[Finding]:
             assert column is not None
             row = int(np.nanargmax(np.where(np.isfinite(column), np.abs(column - middle), -1)))
             place = table.place(row, name).removeprefix(f"{table.source}: ").partition(",")[0]
-            worst = f"{_counted(count, 'cell')} far from the others ({column[row]:g} in {place})"
+            worst = f"{plural(count, 'cell')} far from the others ({column[row]:g} in {place})"
             found.append(Finding(name, "outlying", worst, USED, f"correct the cells, or --exclude {_quoted(name)}"))
     return found
 
@@ -302,7 +303,7 @@ def _duplicates(table: Table, used: list[str]) -> list[Finding]:
         )  # an odd constant spreads bits
     repeated = len(total) - len(np.unique(total))
     if repeated:
-        rows = f"{_counted(repeated, 'row')} repeat{'s' * (repeated == 1)} an earlier one"
+        rows = f"{plural(repeated, 'row')} repeat{'s' * (repeated == 1)} an earlier one"
         found.append(Finding("", "duplicates", rows, USED, "remove them from the file"))
     return found
 
@@ -335,7 +336,7 @@ def _targets(table: Table, target: str | None, used: list[str], classes: bool) -
             rows.append(Finding(name, "target", f"it determines {target!r}", USED, f"--exclude {_quoted(name)}"))
     if classes and is_continuous(table.columns[target]):
         count = len(np.unique(table.columns[target]))
-        found = f"{count} different numbers for {_counted(len(table), 'row')}"
+        found = f"{count} different numbers for {plural(len(table), 'row')}"
         rows.append(Finding(target, "continuous target", found, REFUSED, "--many-classes, if they are classes"))
     return rows
 
@@ -355,7 +356,3 @@ def _quoted(*names: str) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return shlex.quote(text.getvalue())
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'s' * (n != 1)}"

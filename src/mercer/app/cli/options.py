@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..._core.text import is_hidden
+from ..._core.text import is_hidden, plural
 from .errors import BadInput, log
 
 if TYPE_CHECKING:
@@ -256,11 +256,6 @@ def print_json(facts: dict) -> None:
     """Print facts as one JSON object on standard output."""
     text = json_.dumps(facts, ensure_ascii=False)
     click.echo("".join(json_.dumps(c)[1:-1] if is_hidden(c) else c for c in text))
-
-
-def plural(n: int, noun: str) -> str:
-    """Return for example "1 row" or "2 rows"."""
-    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def count(names: list[str], noun: str) -> str:

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from ... import plots
+from ..._core.text import plural
 from ...models.monitor.contributions import contributions
 from ...models.pipelines import names as names_of
 from ...models.pipelines import parts
 from ...select.importance import importance
 from .. import recipes
-from ..describe import counted, name_of, sentences
+from ..describe import name_of, sentences
 from .kinds import KINDS
 from .page import Section, Table, drawn
 from .subject import REASONS, Subject
@@ -68,7 +69,7 @@ def contents(
     for make in (_map, _spectrum, *KINDS, _components, _reconstruction, _outliers):
         section = make(subject)
         sections += [] if section is None else [section]
-    lead = [f"{kind} The table has {counted(n, 'row')} and {counted(d, 'column')}.{part}"]
+    lead = [f"{kind} The table has {plural(n, 'row')} and {plural(d, 'column')}.{part}"]
     return f"Report: {name_of(model)}", lead, [*sections, _code(model, made)]
 
 
