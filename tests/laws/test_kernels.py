@@ -1,9 +1,11 @@
 """Laws of kernels, over every kernel class and every way of combining them."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse
 import sklearn.gaussian_process.kernels as gp
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -14,11 +16,14 @@ import mercer.kernels
 from mercer._core import registry
 from mercer.kernels import (
     RBF,
+    Categorical,
     Chi2,
     Cosine,
     FromFunction,
     GaussianProcess,
+    GlobalAlignment,
     InverseMultiquadric,
+    Jaccard,
     Kernel,
     Laplacian,
     Linear,
@@ -29,12 +34,15 @@ from mercer.kernels import (
     Precomputed,
     Product,
     Radial,
+    RandomWarping,
     RationalQuadratic,
     Sigmoid,
+    Spectrum,
     Sum,
     as_kernel,
     sqdist,
 )
+from mercer.kernels.objects import as_objects
 from mercer.testing import KERNEL_LAWS, check_kernel
 
 D = 5
@@ -95,6 +103,149 @@ def rows(n=40, d=D, seed=0, scale=1.0):
     return X
 
 
+def of_objects(n=24, seed=0):
+    """Kernels of objects, each with rows that it takes; one row stands twice."""
+    rng = np.random.default_rng(seed)
+    strings = ["".join(rng.choice(list("abçd"), size)) for size in rng.integers(0, 9, n)]
+    sets = [set(rng.choice(list("abcdefgh"), size, replace=False)) for size in rng.integers(0, 6, n)]
+    series = [rng.normal(size=size) for size in rng.integers(1, 7, n)]
+    channels = [rng.normal(size=(size, 2)) for size in rng.integers(1, 5, n)]
+    choices = np.array(["red", "blue", None, 3, np.nan], object)
+    table = np.column_stack([rng.choice(choices, (n, 3)), rng.normal(size=(n, 2)).astype(object)])
+    categories = [[*row] for row in table[:, :3]]
+    mixed = OnColumns(RBF(), [3, 4]) * OnColumns(Categorical(), [0, 1, 2])
+    kernels = [
+        (Spectrum(2), strings),
+        (Spectrum(3, mismatches=1), strings),
+        (Normalized(Spectrum(1)), strings),
+        (Jaccard(), sets),
+        (Jaccard(), rng.integers(0, 2, (n, 6))),
+        (GlobalAlignment(), series),
+        (GlobalAlignment(bandwidth=0.5), channels),
+        (RandomWarping(n_series=20, max_length=4), channels),
+        *(
+            (Categorical(kind, weights), categories)
+            for kind in ("hamming", "overlap")
+            for weights in ("equal", "rarity")
+        ),
+        (Categorical(gamma="median"), rng.integers(0, 3, (n, 4)).astype(float)),
+        (mixed, table),
+        (Normalized(2.0 * mixed + OnColumns(Categorical("overlap"), [0])), table),
+    ]
+    return [(kernel, [*rows[: n - 1], rows[0]] if isinstance(rows, list) else rows) for kernel, rows in kernels]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "objects"), of_objects(), ids=lambda part: repr(part) if isinstance(part, Kernel) else ""
+)
+def test_laws_on_objects(kernel, objects):
+    check_kernel(kernel, objects)
+    for seed in range(3):
+        again = dict(
+            zip(map(repr, (k for k, _ in of_objects())), (rows for _, rows in of_objects(12, seed)), strict=True)
+        )
+        k = kernel.bind(as_objects(again[repr(kernel)], kernel.whole))
+        K = k(again[repr(kernel)], again[repr(kernel)])
+        assert np.linalg.eigvalsh(K)[0] > -1e-12 * max(1.0, K.max())
+
+
+def test_spectrum_by_its_definition():
+    """c_u(x) counts the windows of x with at most m mismatches to u, over all u of the alphabet."""
+    strings, letters = ["abracadabra", "cad", "", "barbar"], "abcdr"
+    for k, m in ((1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (3, 2)):
+        words = ["".join(word) for word in itertools.product(letters, repeat=k)]
+
+        def count(text, u, k=k, m=m):
+            windows = [text[i : i + k] for i in range(len(text) - k + 1)]
+            return sum(sum(a != b for a, b in zip(v, u, strict=True)) <= m for v in windows)
+
+        F = np.array([[count(text, u) for u in words] for text in strings], float)
+        kernel = Spectrum(k, m).bind(strings)
+        np.testing.assert_array_equal(kernel(strings, strings), F @ F.T)
+        np.testing.assert_array_equal(kernel.diag(strings), (F**2).sum(axis=1))
+    np.testing.assert_array_equal(Spectrum(1).bind(["ab"])(["axb"], ["ab"]), [[2.0]])  # x is not in the alphabet
+    with pytest.raises(ValueError, match="has seen none"):
+        Spectrum(2, mismatches=1)(["ab"], ["ab"])
+    with pytest.raises(ValueError, match="below k"):
+        Spectrum(2, mismatches=2).bind(["ab"])
+    with pytest.raises(ValueError, match="Lower k"):
+        Spectrum(40).bind(["abc"])(["ab"], ["ab"])
+
+
+def test_jaccard_by_its_definition():
+    sets = [{1, 2, 3}, {2, 3}, set(), {"a", 2}, set()]
+    expected = [[len(x & y) / len(x | y) if x | y else 1.0 for y in sets] for x in sets]
+    np.testing.assert_allclose(Jaccard()(sets, sets), expected)
+    bits = np.array([[1, 0, 1], [0, 0, 0], [2, 1, 0]])
+    from_bits = Jaccard()([set(np.flatnonzero(row)) for row in bits], [set(np.flatnonzero(row)) for row in bits])
+    np.testing.assert_array_equal(Jaccard()(bits, bits), from_bits)
+    np.testing.assert_array_equal(Jaccard()(scipy.sparse.csr_array(bits), bits), from_bits)
+
+
+def test_categorical_by_its_definition():
+    rows = [["a", 1], ["b", None], ["a", np.nan], ["a", 2]]
+    clean = [["a", 1], ["b", None], ["a", None], ["a", 2]]
+    shares = [{"a": 0.75, "b": 0.25}, {1: 0.25, None: 0.5, 2: 0.25}]
+    for weights in ("equal", "rarity"):
+
+        def w(j, c, weights=weights):
+            return 1.0 if weights == "equal" else 1 - shares[j].get(c, 0.0) ** 2
+
+        s = np.array([[sum(w(j, x[j]) * (x[j] == y[j]) for j in (0, 1)) / 2 for y in clean] for x in clean])
+        h = np.array(
+            [[sum((w(j, x[j]) + w(j, y[j])) / 2 * (x[j] != y[j]) for j in (0, 1)) / 2 for y in clean] for x in clean]
+        )
+        np.testing.assert_allclose(Categorical("overlap", weights).bind(rows)(rows, rows), s)
+        np.testing.assert_allclose(Categorical(weights=weights, gamma=0.7).bind(rows)(rows, rows), np.exp(-0.7 * h))
+    median = np.quantile(h[h > 0], 0.5, method="lower")
+    assert Categorical(weights="rarity").bind(rows).gamma == pytest.approx(0.5 / median)
+    onehot = np.array([[x[0] == "a", x[0] == "b", x[1] == 1, x[1] is None, x[1] == 2] for x in clean], float)
+    np.testing.assert_allclose(Categorical(gamma=2.0)(rows, rows), RBF(0.5)(onehot, onehot))  # ‖·‖² = 2dh, d = 2
+
+
+def test_alignment_by_its_definition():
+    """The sum over all alignments by Cuturi's recurrence, cell by cell."""
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(size, 2)) for size in (1, 2, 5, 9, 4)]
+
+    def a(x, y, sigma=0.7):
+        table = np.zeros((len(x) + 1, len(y) + 1))
+        table[0, 0] = 1
+        for i, j in itertools.product(range(len(x)), range(len(y))):
+            g = np.exp(-np.sum((x[i] - y[j]) ** 2) / (2 * sigma**2))
+            table[i + 1, j + 1] = g / (2 - g) * (table[i, j] + table[i, j + 1] + table[i + 1, j])
+        return table[-1, -1]
+
+    K = np.array([[a(x, y) / np.sqrt(a(x, x) * a(y, y)) for y in series] for x in series])
+    np.testing.assert_allclose(GlobalAlignment(0.7)(series, series), K, rtol=1e-12)
+    np.testing.assert_array_equal(GlobalAlignment(0.7)([[0.0] * 400], [[1e3]]), [[0.0]])  # far beyond the number range
+    np.testing.assert_allclose(GlobalAlignment(2.0)([np.zeros(900)], [np.zeros(900)]), 1.0)
+    bound = RandomWarping(n_series=30, bandwidth=0.7).bind(series)
+    F = GlobalAlignment(0.7)(series, list(bound._random())) / np.sqrt(30)
+    np.testing.assert_allclose(bound(series, series), F @ F.T, rtol=1e-12)
+    with pytest.raises(ValueError, match="channels"):
+        GlobalAlignment(1.0)(series, [[1.0]])
+
+
+def test_wrong_objects_are_named():
+    for kernel, wrong in (
+        (Spectrum(), ["ab", 3]),
+        (Jaccard(), [{1}, "text"]),
+        (GlobalAlignment(), [[1.0], []]),
+        (Categorical(), [["a"], [{1}]]),
+        (OnColumns(RBF(), [0]) + OnColumns(Categorical(), [1]), np.array([[1.0, "a"], ["x", "b"]], object)),
+    ):
+        with pytest.raises(ValueError, match="row 1, column 0,.* takes"):
+            mercer.KernelPCA(1, kernel=kernel).fit(wrong)
+    with pytest.raises(ValueError, match="one object for each row, and the table has 2"):
+        mercer.KernelPCA(1, kernel=Spectrum()).fit(np.array([["a", "b"], ["c", "d"]], object))
+    with pytest.raises(ValueError, match="kernel of objects"):
+        mercer.KernelPCA(1).fit([["a"], ["b"]])
+    for wrong in (Categorical(kind="hamm"), Categorical(weights="rare"), GlobalAlignment(bandwidth=-1.0)):
+        with pytest.raises(ValueError, match="was given"):
+            wrong.bind([["a"], ["b"]] if isinstance(wrong, Categorical) else [[1.0], [2.0]])
+
+
 def classes(kernel):
     parts = [part for part in kernel.get_params().values() if isinstance(part, Kernel)]
     return {type(kernel), *map(type, parts)}
@@ -103,7 +254,7 @@ def classes(kernel):
 def test_every_kernel_class_is_here():
     public = {c for _, c in inspect.getmembers(mercer.kernels, inspect.isclass) if issubclass(c, Kernel)}
     concrete = {c for c in public if not inspect.isabstract(c)}
-    assert concrete - {Precomputed} == set().union(*map(classes, KERNELS))
+    assert concrete - {Precomputed} == set().union(*map(classes, [*KERNELS, *(kernel for kernel, _ in of_objects())]))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)

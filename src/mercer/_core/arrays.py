@@ -86,8 +86,36 @@ def eye(n: int, x: Any) -> Array:
     return np.eye(n) if xp is np else xp.eye(n, dtype=xp.float64, device=device)
 
 
+def is_objects(x: Any) -> bool:
+    """Return True if the cells of ``x`` are Python objects: rows that are not numbers."""
+    return isinstance(x, np.ndarray) and x.dtype.kind == "O"
+
+
+def precision(x: Any) -> Any:
+    """Return the dtype of numbers computed from the rows ``x``: theirs, and float64 for objects."""
+    return np.dtype(float) if is_objects(x) else x.dtype
+
+
+def row_keys(X: np.ndarray) -> list[str]:
+    """Return a text for each row of objects: equal for equal rows, and in an order that does not depend on theirs."""
+    return ["\0".join(map(_key, row)) for row in X]
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.shape}{value.tobytes().hex()}"
+    if isinstance(value, frozenset):
+        return repr(sorted(map(_key, value)))
+    return repr(float(value)) if isinstance(value, int | float) else repr(value)
+
+
 def cast(x: Any, dtype: Any) -> Array:
-    """Return ``x``, which may be sparse, converted to a dtype; without a copy if it has that dtype."""
+    """Return ``x``, which may be sparse, converted to a dtype; without a copy if it has that dtype.
+
+    Rows that are objects have no precision, and are returned unchanged.
+    """
+    if is_objects(x):
+        return x
     return namespace(x).astype(x, dtype, copy=False) if is_foreign(x) else x.astype(dtype, copy=False)
 
 

@@ -15,7 +15,8 @@ class Numbers:
     """An array of numbers with the given sides, in the dtypes of ``kinds``, finite unless ``finite=False``.
 
     A side is a number, a letter (equal letters are equal sizes within one object), or an attribute of the object: an
-    integer, or something with a length. With ``sparse=True``, a sparse matrix is accepted too.
+    integer, or something with a length. With ``sparse=True``, a sparse matrix is accepted too; with ``"O"`` among the
+    kinds, objects: strings, numbers, None, sets of them, and series (two-dimensional arrays of finite numbers).
     """
 
     def __init__(

@@ -90,11 +90,25 @@ def _scalar(value: dict, inner: Callable, source: Source) -> np.generic:
 
 
 def _objects(value: dict, inner: Callable, source: Source) -> np.ndarray:
-    parts, shape = [inner(part) for part in value["objects"]], [int(side) for side in value["shape"]]
+    return _of_shape([inner(part) for part in value["objects"]], value["shape"])
+
+
+def _series(value: dict, inner: Callable, source: Source) -> np.ndarray:
+    points, lengths = inner(value["series"]), [int(length) for length in value["lengths"]]
+    source.spend(points.nbytes + BYTES_OF_OBJECT * len(lengths))
+    if min(lengths, default=0) < 0 or sum(lengths) != len(points):
+        raise Malformed(f"series of {sum(lengths)} points do not fill an array of {len(points)}")
+    return _of_shape([part.copy() for part in np.split(points, np.cumsum(lengths)[:-1])], value["shape"])
+
+
+def _of_shape(parts: list, shape: Any) -> np.ndarray:
+    """Return an array of objects."""
+    shape = [int(side) for side in shape]
     if min(shape, default=1) < 0 or math.prod(shape) != len(parts):
         raise Malformed(f"{len(parts)} objects do not fill the shape {shape}")
     array = np.empty(len(parts), dtype=object)
-    array[:] = parts
+    for i, part in enumerate(parts):
+        array[i] = part
     return array.reshape(shape)
 
 
@@ -145,6 +159,8 @@ _KINDS = {
     "slice": lambda value, inner, source: slice(*map(inner, value["slice"])),
     "scalar": _scalar,
     "objects": _objects,
+    "series": _series,
+    "set": lambda value, inner, source: frozenset(inner(part) for part in value["set"]),
     "array": _array,
     "sparse": _sparse,
     "random_state": _random_state,

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from .._core.fields import AtLeast, Numbers, Optional_, Unstored
+from .._core.fields import AtLeast, Labels, Numbers, Optional_, Unstored
 from .._core.registry import FILE_CLASSES, file_name
 from .classes import FOREIGN
 
@@ -191,12 +191,25 @@ def _of_array(value: Any, mark: Numbers, owner: Any, sides: dict[str, int]) -> s
         return f"has the shape {value.shape}, not ({wanted})"
     sides.update({str(name): side for name, side in zip(mark.sides, value.shape, strict=True)})
     if value.dtype.kind == "O":
-        fine = all(isinstance(part, str | Real) or part is None for part in value.ravel())
-        return None if fine else "holds other values than names and numbers"
+        cell = _is_name if isinstance(mark, Labels) else _is_cell
+        return None if all(map(cell, value.ravel())) else "holds other values than it may"
     entries = value.data if issparse(value) else value
     if value.dtype.kind == "f" and mark.finite and not np.isfinite(entries).all():
         return "is not finite"
     return f"has values below {mark.least:g}" if mark.least > -math.inf and (entries < mark.least).any() else None
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str | Real) or value is None
+
+
+def _is_cell(value: Any) -> bool:
+    """Return True for what a row of objects may hold: a string, a number, None, a set of such, a series."""
+    if isinstance(value, frozenset):
+        return all(map(_is_name, value))
+    if isinstance(value, np.ndarray):
+        return value.ndim == 2 and value.dtype.kind == "f" and bool(np.isfinite(value).all())
+    return _is_name(value)
 
 
 def _side(side: str | int, owner: Any, sides: dict[str, int]) -> int | None:

@@ -6,10 +6,13 @@ import sklearn.gaussian_process.kernels as gp
 
 from .._core.registry import KERNELS
 from .base import Kernel, Profile, Projective, Radial, sqdist
+from .categorical import Categorical
 from .compose import Normalized, OnColumns, Product, Scaled, Sum
+from .objects import Jaccard, Objects, Spectrum
 from .precomputed import Precomputed
 from .projective import Cosine, Linear, Polynomial, Sigmoid
 from .radial import RBF, Chi2, InverseMultiquadric, Laplacian, Matern, RationalQuadratic
+from .series import GlobalAlignment, RandomWarping
 from .wrapped import FromFunction, GaussianProcess
 
 
@@ -47,16 +50,20 @@ def as_kernel(kernel: Any) -> Kernel:
 
 __all__ = [
     "RBF",
+    "Categorical",
     "Chi2",
     "Cosine",
     "FromFunction",
     "GaussianProcess",
+    "GlobalAlignment",
     "InverseMultiquadric",
+    "Jaccard",
     "Kernel",
     "Laplacian",
     "Linear",
     "Matern",
     "Normalized",
+    "Objects",
     "OnColumns",
     "Polynomial",
     "Precomputed",
@@ -64,9 +71,11 @@ __all__ = [
     "Profile",
     "Projective",
     "Radial",
+    "RandomWarping",
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "Spectrum",
     "Sum",
     "as_kernel",
     "sqdist",

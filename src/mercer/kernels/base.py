@@ -19,6 +19,7 @@ from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 K = TypeVar("K", bound="Kernel")
 WIDE, WIDE_COLUMNS = 4, 4096  # columns for each row, and in all, from which on blocks of columns are multiplied
 BLOCK_COLUMNS, WIDE_ROWS = 2048, 256  # columns of a block, and rows of a tile of the result
+MOST_SHOWN = 60  # characters of a cell in an error message
 MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
 
 
@@ -39,6 +40,8 @@ class Kernel(Keywords, ABC, BaseEstimator):
     RBF(gamma=1.0)
     """
 
+    rows: Any = "numbers"  # or "objects": strings, sets, series, categories
+    whole: Any = False  # True if an object is a whole row, and not one cell of several
     sparse = False  # True if rows may be a sparse matrix
     nonnegative = False  # True if no entry of the rows may be negative
     stationary = False  # True if k(x, y) depends on x − y alone
@@ -80,6 +83,18 @@ class Kernel(Keywords, ABC, BaseEstimator):
     @abstractmethod
     def diag(self, X: Array) -> Array:
         """Return k(xᵢ, xᵢ), of shape (n,)."""
+
+    def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
+        """Return a table of objects with each cell as this kernel needs it; raise an error that names a wrong cell."""
+        return checked_cells(X, _number, f"{type(self).__name__} takes numbers", names)
+
+    def on(self, names: Any) -> Self:
+        """Return the kernel with names of columns replaced by their positions among ``names``, or itself."""
+        return self
+
+    def categories(self, d: int) -> np.ndarray:
+        """Return a mask of d columns: True for those that are compared as categories."""
+        return np.zeros(d, bool)
 
     def rank(self, d: int, center: bool = True) -> int | None:
         """Return the dimension that rows of d columns can span in feature space; None where it has no bound."""
@@ -385,9 +400,28 @@ class Projective(Profile):
         return (C * self.slope(X @ Z.T)) @ Z
 
 
+def checked_cells(X: np.ndarray, cell: Callable[[Any], Any], takes: str, names: Any = None) -> np.ndarray:
+    """Return ``cell(value)`` of all cells of a table; a TypeError or ValueError of it names the cell."""
+    checked = np.empty_like(X)
+    for place, value in np.ndenumerate(X):
+        try:
+            checked[place] = cell(value)
+        except (TypeError, ValueError):
+            row, column = place[0], place[1] if names is None else repr(names[place[1]])
+            shown = repr(value) if len(repr(value)) <= MOST_SHOWN else f"{repr(value)[:MOST_SHOWN]}…"
+            raise ValueError(f"The cell of row {row}, column {column}, is {shown}, and {takes}.") from None
+    return checked
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str) or not np.isfinite(float(value)):
+        raise ValueError("not a finite number")
+    return float(value)
+
+
 def is_wide(X: Array) -> bool:
     """Return True for a dense NumPy array with many more columns than rows, of which tiles would copy all columns."""
-    return isinstance(X, np.ndarray) and X.shape[1] >= max(WIDE_COLUMNS, WIDE * X.shape[0])
+    return isinstance(X, np.ndarray) and not arrays.is_objects(X) and X.shape[1] >= max(WIDE_COLUMNS, WIDE * X.shape[0])
 
 
 def inner_products(X: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._core.arrays import Array, columns, namespace
+from .._core.arrays import Array, columns, is_objects, namespace
 from .._core.registry import stored
 from .base import Kernel, inverses, plain
 
@@ -35,6 +35,19 @@ class _Composed(Kernel):
         """The kernels among the parameters."""
         return [part for part in self.get_params(deep=False).values() if isinstance(part, Kernel)]
 
+    def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
+        for part in self.parts:
+            X = part.checked(X, names)
+        return X
+
+    def on(self, names: Any) -> Self:
+        return self._mapped(lambda part: part.on(names))
+
+    def categories(self, d: int) -> np.ndarray:
+        return np.any([part.categories(d) for part in self.parts], axis=0)
+
+    rows = property(lambda self: "objects" if any(part.rows == "objects" for part in self.parts) else "numbers")
+    whole = property(lambda self: any(part.whole for part in self.parts))
     sparse = _of_all("sparse")
     nonnegative: Any = property(lambda self: any(part.nonnegative for part in self.parts))
     stationary = _of_all("stationary")
@@ -130,7 +143,7 @@ class Scaled(_Composed):
 @stored("kernels.OnColumns")
 @dataclass(eq=False, repr=False)
 class OnColumns(_Composed):
-    """k = k₁ on some columns: indices, a slice or a boolean mask.
+    """k = k₁ on some columns: indices, a slice, a boolean mask, or names of a frame's columns.
 
     Examples
     --------
@@ -142,6 +155,28 @@ class OnColumns(_Composed):
 
     k1: Kernel
     columns: Any
+    whole = False  # rows are tables, of which objects are cells
+
+    def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
+        X, index = X.copy(), np.arange(X.shape[1])[self.columns]
+        X[:, index] = self.k1.checked(X[:, index], None if names is None else np.asarray(names)[index])
+        return X
+
+    def on(self, names: Any) -> Self:
+        columns = [self.columns] if isinstance(self.columns, str) else self.columns
+        if isinstance(columns, slice) or not any(isinstance(column, str) for column in columns):
+            return self
+        known = {} if names is None else {name: i for i, name in enumerate(names)}
+        unknown = [column for column in columns if column not in known]
+        if unknown:
+            have = "the rows have no names" if names is None else f"there are {', '.join(map(repr, known))}"
+            raise ValueError(f"OnColumns: there is no column {unknown[0]!r}; {have}. Give positions, or a data frame.")
+        return type(self)(self.k1, [known[column] for column in columns])
+
+    def categories(self, d: int) -> np.ndarray:
+        mask, index = np.zeros(d, bool), np.arange(d)[self.columns]
+        mask[index] = self.k1.categories(len(index))
+        return mask
 
     def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         return OnColumns(self.k1.bind(self._of(X), weights, center=False), self.columns)
@@ -154,7 +189,8 @@ class OnColumns(_Composed):
         return self.k1.diag(self._of(X))
 
     def _of(self, X: Array) -> Array:
-        return columns(X, self.columns)
+        part = columns(X, [self.columns] if isinstance(self.columns, int) else self.columns)
+        return part.astype(float) if is_objects(part) and self.k1.rows == "numbers" else part
 
     def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         full = np.zeros_like(X)

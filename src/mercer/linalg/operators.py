@@ -12,7 +12,19 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._core import dask, tiles
-from .._core.arrays import Array, asarray_like, cast, columns, double, full, namespace, rows, zeros
+from .._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    columns,
+    double,
+    full,
+    is_objects,
+    namespace,
+    precision,
+    rows,
+    zeros,
+)
 from .._core.tiles import for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 from ..kernels import Kernel
 from ..kernels.base import is_wide
@@ -122,7 +134,7 @@ class Gram(Uncentred):
 
     @property
     def dtype(self) -> Any:
-        return self.X.dtype
+        return precision(self.X)
 
     @property
     def points(self) -> Any:
@@ -161,11 +173,13 @@ class Gram(Uncentred):
     def repeated(self) -> "Gram | Dense":
         """Return K for many products: its tiles are stored if that is faster and they fit the memory budget.
 
-        Only in single precision: solvers compute few products in double precision. With many more columns than rows it
-        is computed once, in double precision.
+        Only in single precision: solvers compute few products in double precision. With many more columns than rows,
+        and for rows that are objects, it is computed once, in double precision.
         """
-        wide = is_wide(self.X) and self.home is None and DOUBLE_BYTES * self.shape[0] ** 2 <= tiles.budget_bytes()
-        K = self.kernel.wide_gram(self.X) if wide else None
+        fits = self.home is None and DOUBLE_BYTES * self.shape[0] ** 2 <= tiles.budget_bytes()
+        if fits and is_objects(self.X):
+            return Dense(self.dense(), self.X)
+        K = self.kernel.wide_gram(self.X) if fits and is_wide(self.X) else None
         if K is not None:
             return Dense(cast(K, self.dtype), self.X)
         costly = self.X.shape[1] > COSTLY_COLUMNS or self.kernel.symmetric(self.X) is None
@@ -174,7 +188,7 @@ class Gram(Uncentred):
 
     def coarse(self) -> "Gram | Dense":
         """Return K in single precision."""
-        if self.dtype == namespace(self.X).float32:
+        if self.dtype == namespace(self.X).float32 or is_objects(self.X):
             return self
         origin = namespace(self.X).mean(self.X, axis=0) if self.kernel.stationary and not issparse(self.X) else 0
         X = self.X if issparse(self.X) else self.X - origin

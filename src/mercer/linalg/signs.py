@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays import Array, double, full, largest, namespace, row_numbers, rows
+from .._core.arrays import Array, double, full, is_objects, largest, namespace, row_keys, row_numbers, rows
 
 SKEW = 1e-4  # a smaller skewness does not determine the sign
 TIE = 1e-6  # coordinates with a smaller difference count as equal
@@ -36,6 +36,9 @@ def _tied_sign(y: Array, points: Any) -> float:
 
 def _first(points: Any) -> int:
     """Return the number of the first row in lexicographic order, after rounding to a grid."""
+    if is_objects(points):
+        keys = row_keys(points)
+        return keys.index(min(keys))
     points = double(points.toarray() if hasattr(points, "toarray") else points)
     xp = namespace(points)
     cells = xp.round(points / (TIE * largest(abs(points), TINIEST)))

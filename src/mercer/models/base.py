@@ -120,7 +120,7 @@ class KernelTransformer(
             if read.get("least", 0) < 0:
                 raise ValueError(f"Negative values in data passed to {type(self).__name__} with {kernel!r}.")
             self.n_rows_ = float(X.shape[0] if weights is None else computed(weights.sum()))
-            self.kernel_ = kernel.bind(X, weights, center=self.center)
+            self.kernel_ = kernel.on(getattr(self, "feature_names_in_", None)).bind(X, weights, center=self.center)
             w = None if weights is None else weights / self.n_rows_
             self.subspace_ = self._find(self.kernel_, X, None, w, rng)
 

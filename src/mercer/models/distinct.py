@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from .._core.arrays import is_objects, row_keys
 from ..kernels import Kernel
 from ..linalg.operators import Dense
 from . import validation
@@ -46,8 +47,9 @@ class Rows:
 
 def distinct(X: Any) -> tuple[Any, np.ndarray]:
     """Return the distinct rows in sorted order, and the index of each row among them."""
-    if issparse(X):
-        _, first, member = np.unique(_keys(X), return_index=True, return_inverse=True)
+    if issparse(X) or is_objects(X):
+        keys = np.array(row_keys(X), object) if is_objects(X) else _keys(X)
+        _, first, member = np.unique(keys, return_index=True, return_inverse=True)
         return X[first], member.ravel()
     points, member = np.unique(X, axis=0, return_inverse=True)
     return points, member.ravel()  # some versions of NumPy return a column

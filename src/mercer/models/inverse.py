@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._core.arrays import Array
+from .._core.arrays import Array, is_objects
 from .._core.dask import rowwise
 from .._core.fields import Cache, Count, Maybe, Names
 from ..kernels import Kernel, Precomputed
@@ -71,12 +71,15 @@ class InverseMixin:
         """
         Y = self._check_coordinates(Y, "Y", "inverse_transform")
         if near is not None:
-            near = check_array(near, dtype=validation.dtypes(near), input_name="near")
+            near = self._rows(near) if is_objects(self.subspace_.Z) else self._check_near(near)
             validation.check_home(self, "preimages", near, self.subspace_.axes.B)
             if near.shape != (Y.shape[0], self.n_features_in_):
                 shape = (Y.shape[0], self.n_features_in_)
                 raise ValueError(f"near must have the shape (rows of Y, features) = {shape}, and has {near.shape}.")
         return self._found(self._lift, Y, near)
+
+    def _check_near(self, near: Any) -> Array:
+        return check_array(near, dtype=validation.dtypes(near), input_name="near")
 
     @rowwise
     def denoise(self, X: Any) -> Array:
@@ -113,9 +116,11 @@ class InverseMixin:
         """
         check_is_fitted(self)
         validation.check_numpy(self, "interpolate", self.subspace_.axes.B)
-        ends = check_array(
-            np.stack([np.ravel(first), np.ravel(last)]), dtype=validation.DTYPES, input_name="first and last"
-        )
+        if is_objects(self.subspace_.Z):
+            ends = self._rows([first, last])
+        else:
+            both = np.stack([np.ravel(first), np.ravel(last)])
+            ends = check_array(both, dtype=validation.DTYPES, input_name="first and last")
         if ends.shape[1] != self.n_features_in_:
             raise ValueError(f"The samples have {ends.shape[1]} columns, and this model has {self.n_features_in_}.")
         Y = self._project(ends)

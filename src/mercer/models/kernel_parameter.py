@@ -47,6 +47,7 @@ class KernelParameterMixin(Keywords):
         tags.input_tags.sparse = kernel.sparse
         tags.input_tags.pairwise = isinstance(kernel, Precomputed)
         tags.input_tags.positive_only = kernel.nonnegative
+        tags.input_tags.string = kernel.rows == "objects"
         return tags
 
 
@@ -76,6 +77,7 @@ def bound_to(
         whole = len(counted) == X.shape[0]
         kernel, points, gram = kernel.bind(X), counted[:, None], Dense(X if whole else X[np.ix_(counted, counted)])
     else:
+        kernel = kernel.on(names)
         points, gram = X if counted.shape[0] == X.shape[0] else rows(X, counted), None
         kernel = kernel.bind(points, weights, center=center)
     validation.check_diagonal(points, kernel, names)

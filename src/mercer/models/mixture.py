@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from .._core.arrays import precision
 from .._core.blas import single_blas
 from .._core.dask import mean, rowwise
 from .._core.fields import Count, Maybe, Names, Numbers
@@ -287,10 +288,10 @@ class KernelPCAMixture(
     def _of_all_rows(self, R: np.ndarray, X: Any, counted: np.ndarray) -> np.ndarray:
         """Return the responsibilities of all samples, given those of the samples of positive weight."""
         if len(counted) == X.shape[0]:
-            return R.astype(X.dtype)
+            return R.astype(precision(X))
         others = np.setdiff1d(np.arange(X.shape[0]), counted)
         rows = others[:, None] if isinstance(self.kernel_, Precomputed) else X[others]
-        responsibilities = np.empty((X.shape[0], R.shape[1]), X.dtype)
+        responsibilities = np.empty((X.shape[0], R.shape[1]), precision(X))
         responsibilities[counted], responsibilities[others] = R, posterior(self._mixture.cluster_logs(rows))[0]
         return responsibilities
 
@@ -350,7 +351,7 @@ class KernelPCAMixture(
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the responsibilities p(cluster | sample) of eq. 17, which sum to 1: (n_samples, n_clusters)."""
         logs, X = self._logs(X)
-        return posterior(logs)[0].astype(X.dtype)
+        return posterior(logs)[0].astype(precision(X))
 
     @rowwise
     def score_samples(self, X: Any) -> np.ndarray:

@@ -145,7 +145,7 @@ class StreamMixin:
             raise ValueError("kernel='precomputed' takes a matrix in memory. Give the samples and another kernel.")
         if kernel.nonnegative:
             check_non_negative(sample, f"{type(self).__name__} with {kernel!r}")
-        self.kernel_ = kernel.bind(sample, center=self.center)
+        self.kernel_ = kernel.on(getattr(self, "feature_names_in_", None)).bind(sample, center=self.center)
         diagnostics.warn_of_rows(sample, self.kernel_, getattr(self, "feature_names_in_", None))
         moments = sums(setting.basis(self.kernel_, sample, self._most, None, rng))
         self.n_rows_ = moments.count

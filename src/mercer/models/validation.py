@@ -17,6 +17,7 @@ from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_we
 from .._core.tiles import row_tiles
 from .._core.warn import IndefiniteKernelWarning, once, warn
 from ..kernels import Kernel, Precomputed
+from ..kernels.objects import as_objects
 from ..rkhs import Subspace
 from ..rkhs.landmarks import chooses_basis
 
@@ -59,9 +60,12 @@ def fitting(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
 def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, copy: bool = False) -> Array:
     """Return X as a finite float32 or float64 array, or as a CSR matrix if the kernel takes one.
 
+    For kernels of objects (``rows = "objects"``) X becomes a table of objects, unless it is an array of numbers.
     With array API dispatch, arrays of other libraries stay in their library; otherwise they are converted to NumPy.
     """
     check_unmasked(X)
+    if kernel.rows == "objects" and not _are_numbers(X, kernel):
+        return _check_objects(estimator, X, kernel, fit)
     if dispatched(X):
         check_portable(estimator, X, kernel)
     copy = copy and not (isinstance(kernel, Precomputed) and isinstance(X, np.memmap))  # a mapped matrix is only read
@@ -74,12 +78,34 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, cop
     return X
 
 
+def _are_numbers(X: Any, kernel: Kernel) -> bool:
+    """Return True for an array of numbers, whose rows are tables of cells to the kernel."""
+    numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    return not kernel.whole and (numbers or hasattr(X, "toarray") or arrays.is_foreign(X))
+
+
+def _check_objects(estimator: Any, X: Any, kernel: Kernel, fit: bool) -> np.ndarray:
+    """Return the rows as a table of objects, checked cell by cell by the kernel."""
+    rows = as_objects(X, kernel.whole)
+    if len(rows) == 0:
+        raise ValueError(f"Found 0 samples, while a minimum of 1 is required by {type(estimator).__name__}.")
+    validate_data(estimator, X if hasattr(X, "columns") else rows, reset=fit, skip_check_array=True)
+    names = getattr(estimator, "feature_names_in_", None)
+    return kernel.on(names).checked(rows, names)
+
+
 @contextmanager
 def _naming_imputer(name: str) -> Iterator[None]:
-    """Say in an error on missing values what fills them."""
+    """Say in an error on missing values what fills them, and in one on texts which kernels take them."""
     try:
         yield
     except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"{error}. This kernel takes numbers. Strings, sets, series and categories need a kernel of objects, "
+                "such as Spectrum, Jaccard, GlobalAlignment or Categorical of mercer.kernels; for a table of both use "
+                "mercer.kernels.mixed(X)."
+            ) from None
         if "contains NaN" not in str(error):
             raise
         raise ValueError(
@@ -305,7 +331,7 @@ def check_diagonal(X: Array, kernel: Kernel, names: Any = None) -> None:
         return
     row = int(xp.argmin(arrays.cast(fine, xp.int8)))
     where = f"row {row}"
-    if not isinstance(kernel, Precomputed):
+    if not isinstance(kernel, Precomputed) and not arrays.is_objects(X):
         cells = X[row].toarray().ravel() if hasattr(X, "toarray") else X[row, :]
         where = place(row, int(xp.argmax(abs(cells))), names).removesuffix(",").replace("The cell of ", "")
     raise ValueError(

@@ -8,6 +8,7 @@ from .fixed_point import FixedPoint
 from .gradient import Gradient
 from .learned import Learned
 from .linear import ClosedForm
+from .objects import NearestAnchor, Vote
 from .smoother import Smoother
 from .walks import LatentGrid, grid, line, walk
 
@@ -19,8 +20,10 @@ __all__ = [
     "Gradient",
     "LatentGrid",
     "Learned",
+    "NearestAnchor",
     "PreimageResult",
     "Smoother",
+    "Vote",
     "as_preimage",
     "bind_preimage",
     "grid",

@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays import Array, asarray_like, cast, double, hstack, is_foreign, largest, library, namespace
+from .._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    double,
+    hstack,
+    is_foreign,
+    is_objects,
+    largest,
+    library,
+    namespace,
+)
 from .._core.arrays import rows as rows_of
 from .._core.registry import PREIMAGES
 from ..kernels import Kernel, Linear, Precomputed, Radial
@@ -147,6 +158,8 @@ def as_preimage(preimage: Any, kernel: Kernel) -> Any:
     linear kernel                 closed form
     radial kernel                 ``FixedPoint``, with the smoother as its fallback
     precomputed, or a function    ``Smoother``: it needs no derivative
+    tables with categories        ``Vote``
+    other objects                 ``NearestAnchor``
     any other                     ``Gradient``
     ============================  =================================================
 
@@ -169,7 +182,7 @@ def as_preimage(preimage: Any, kernel: Kernel) -> Any:
     >>> [type(as_preimage("auto", kernel)).__name__ for kernel in (RBF(1.0), Linear(), Polynomial(3))]
     ['FixedPoint', 'ClosedForm', 'Gradient']
     """
-    from . import ClosedForm, FixedPoint, Gradient, Smoother
+    from . import ClosedForm, FixedPoint, Gradient, NearestAnchor, Smoother, Vote
 
     if not isinstance(preimage, str):
         return preimage
@@ -179,6 +192,8 @@ def as_preimage(preimage: Any, kernel: Kernel) -> Any:
         raise ValueError(
             f"Unknown pre-image method {preimage!r}. Give 'auto', one of {PREIMAGES.quoted()}, or an instance."
         )
+    if kernel.rows == "objects":
+        return NearestAnchor() if kernel.whole else Vote()
     if isinstance(kernel, Linear):
         return ClosedForm()
     if isinstance(kernel, Radial):
@@ -192,9 +207,11 @@ def bind_preimage(preimage: Any, subspace: Subspace) -> Nearest:
     For arrays of other libraries than NumPy, ``"auto"`` takes the smoother where it would take the gradient, and for
     sparse rows always.
     """
-    from . import Smoother
+    from . import NearestAnchor, Smoother, Vote
 
     method = as_preimage(preimage, subspace.kernel)
+    if is_objects(subspace.Z) and not isinstance(method, NearestAnchor | Vote):
+        raise ValueError(f"{method!r} needs rows of numbers. Use preimage='nearest', or 'vote' for a table.")
     if hasattr(subspace.Z, "toarray") and isinstance(preimage, str) and preimage == "auto":
         method = Smoother()
     if is_foreign(subspace.Z) and not getattr(method, "portable", False):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._core.arrays import Array, full, largest, namespace, row_numbers, rows, zeros
+from .._core.arrays import Array, full, largest, namespace, precision, row_numbers, rows, zeros
 from .._core.dask import computed, is_lazy
 from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
 from .._core.fields import Numbers
@@ -40,10 +40,12 @@ class Basis:
     """An orthonormal basis ΦR of span φ(Z): K_ZZ = LLᵀ, cut at its numerical rank, R = L⁻ᵀ on the rows kept."""
 
     kernel: Kernel
-    Z: Annotated[Array, Numbers("m", "d", sparse=True)]
+    Z: Annotated[Array, Numbers("m", "d", kinds="biufO", sparse=True)]
     R: Annotated[Array, Numbers("m", "r")]
     condition: float
-    given: Annotated[Array, Numbers("n", "d", sparse=True)]  # also those dropped: they determine the signs
+    given: Annotated[
+        Array, Numbers("n", "d", kinds="biufO", sparse=True)
+    ]  # also those dropped: they determine the signs
     kept: Annotated[Any, Numbers("m", kinds="iu", least=0)] = None  # the numbers of the points Z among them
 
     @classmethod
@@ -98,9 +100,9 @@ class Basis:
 
     @property
     def dtype(self) -> Any:
-        """The dtype of coefficients: that of the points, and float64 where these are row numbers."""
+        """The dtype of coefficients: that of the points, and float64 where these are row numbers or objects."""
         xp = namespace(self.Z)
-        return xp.float64 if xp.isdtype(self.Z.dtype, "integral") else self.Z.dtype
+        return xp.float64 if xp.isdtype(self.Z.dtype, "integral") else precision(self.Z)
 
     def __call__(self, X: Array) -> Array:
         """Return f = Rᵀk(Z, x) for each row: the coordinates of φ(x) in the basis."""

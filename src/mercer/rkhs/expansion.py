@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._core.arrays import Array, columns, namespace, rows
+from .._core.arrays import Array, columns, is_objects, namespace, rows
 from .._core.fields import Numbers
 from .._core.registry import stored
 from .._core.tiles import map_rows
@@ -28,7 +28,7 @@ class Expansion:
     """
 
     kernel: Kernel
-    Z: Annotated[Array, Numbers("m", "d", kinds="iuf", sparse=True)]
+    Z: Annotated[Array, Numbers("m", "d", kinds="iufO", sparse=True)]
     B: Annotated[Array, Numbers("m", "p", kinds="f")]
     squares: Annotated[Array, Numbers("p")] = None
 
@@ -36,6 +36,8 @@ class Expansion:
         """Raise an error if the kernel cannot be evaluated on the points."""
         if self.Z.shape[0] == 0:
             return
+        if is_objects(self.Z):
+            self.kernel.checked(self.Z)
         numbers = self.Z[:, 0].argsort()[[0, -1]] if self.Z.dtype.kind in "iu" else [0]  # of a precomputed kernel
         points = self.Z[numbers]
         if not np.all(np.isfinite(self.kernel(points, points))):

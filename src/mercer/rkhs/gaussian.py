@@ -18,7 +18,9 @@ from .._core.arrays import (
     full,
     hstack,
     is_foreign,
+    is_objects,
     namespace,
+    row_keys,
     rows,
     scatter_rows,
 )
@@ -150,6 +152,8 @@ def dimensions(distinct: int, kernel: Kernel, d: int, center: bool) -> int:
 
 def count_distinct(X: Array) -> int:
     """Return the number of different rows."""
+    if is_objects(X):
+        return len(set(row_keys(X)))
     if not issparse(X):
         return len(np.unique(X, axis=0))
     X = X.tocsr(copy=True)

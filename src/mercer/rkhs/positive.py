@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .._core.arrays import Array, asarray_like, cast, double, full, largest, namespace, zeros
+from .._core.arrays import Array, asarray_like, cast, double, full, largest, namespace, precision, zeros
 from .._core.blas import single_blas
 from .._core.dense import SMALL, has_cholesky
 from .._core.registry import stored
@@ -32,6 +32,8 @@ class PositivePart(Kernel):
     negative_mass: float  # Σ|λ₋| / Σ|λ|
     kept: float  # the share of Σλ₊ along the axes that are kept
 
+    rows = property(lambda self: self.kernel.rows)
+    whole = property(lambda self: self.kernel.whole)
     sparse = property(lambda self: self.kernel.sparse)  # type: ignore[assignment]
     nonnegative = property(lambda self: self.kernel.nonnegative)  # type: ignore[assignment]
     differentiable = property(lambda self: self.kernel.differentiable)  # type: ignore[assignment]
@@ -43,6 +45,12 @@ class PositivePart(Kernel):
     def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
         """Return the kernel itself, which is bound."""
         return self
+
+    def checked(self, X: Any, names: Any = None) -> Any:
+        return self.kernel.checked(X, names)
+
+    def categories(self, d: int) -> Any:
+        return self.kernel.categories(d)
 
     def coordinates(self, X: Array) -> Array:
         """Return f(x) = Wᵀk(Z, x) − offset of each row: (n, axes)."""
@@ -139,4 +147,4 @@ def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: 
 
 def _as(x: Array, K: Array) -> Array:
     """Return K in the dtype of the rows, where these are not row numbers."""
-    return K if namespace(x).isdtype(x.dtype, "integral") else cast(K, x.dtype)
+    return K if namespace(x).isdtype(x.dtype, "integral") else cast(K, precision(x))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._core.arrays import Array, asarray_like, cast, double, full, hstack, largest, namespace, zeros
+from .._core.arrays import Array, asarray_like, cast, double, full, hstack, is_objects, largest, namespace, zeros
 from .._core.blas import single_blas
 from .._core.dask import is_lazy, take
 from .._core.fields import NotNegative, Numbers
@@ -194,7 +194,7 @@ def principal_subspace(
     w = full((X.shape[0],), 1 / X.shape[0], X) if weights is None else double(asarray_like(weights, X))
     S = None if not center else w if mean is None else double(asarray_like(mean, X))
     gram = Gram(kernel, X).repeated() if gram is None else gram
-    if isinstance(solver, Davidson) and asked_auto and (is_wide(X) or kernel.factor(X) is not None):
+    if isinstance(solver, Davidson) and asked_auto and (is_wide(X) or is_objects(X) or kernel.factor(X) is not None):
         solver = Lanczos(tol=solver.tol)  # products with a stored matrix, or a sparse factor, are cheap
     A = Covariance(gram, w, S, groups)
     return _by_operator(kernel, X, q, A, solver, rng)
