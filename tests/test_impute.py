@@ -237,8 +237,17 @@ def test_a_time_limit_ends_with_conditional_means_and_says_so():
     assert not KernelPCAImputer(time_limit=1e6, random_state=0).fit(given).ended_early_
 
 
+def is_of_numbers(name):
+    return KERNELS[name].rows == "numbers"
+
+
+def test_kernels_of_objects_are_refused():
+    with pytest.raises(ValueError, match="KernelPCAImputer fills numbers, and Jaccard"):
+        KernelPCAImputer(2, kernel="jaccard").fit([[1.0, np.nan], [2.0, 3.0]])
+
+
 @pytest.mark.filterwarnings("ignore:The kernel matrix is indefinite:UserWarning")  # sigmoid
-@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "precomputed"])
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "precomputed" and is_of_numbers(name)])
 def test_every_kernel_fills_missing_values(kernel):
     X, missing = erased(np.abs(helix(30)), 0.1)
     filled = KernelPCAImputer(2, kernel=kernel, max_iter=1, random_state=0).fit_transform(X)

@@ -66,7 +66,11 @@ MODELS = [
     mercer.KernelPCA(),
     mercer.KernelPCA(0.9, kernel=RBF(gamma="median"), center=False),
     mercer.KernelPCA(2, kernel=RBF(lengthscale=[1.0, 2.0, 3.0])),
-    *(mercer.KernelPCA(2, kernel=name) for name in registry.KERNELS if name not in {"precomputed", "chi2"}),
+    *(
+        mercer.KernelPCA(2, kernel=name)
+        for name in registry.KERNELS
+        if name not in {"precomputed", "chi2"} and registry.KERNELS[name].rows == "numbers"
+    ),
     *(mercer.KernelPCA(2, kernel=G, solver=name, random_state=0) for name in registry.SOLVERS),
     *(mercer.KernelPCA(2, kernel=G, preimage=name) for name in registry.PREIMAGES),
     mercer.KernelPCA(2, solver=Landmarks(20), random_state=np.random.RandomState(3)),

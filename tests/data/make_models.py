@@ -13,9 +13,12 @@ from sklearn.gaussian_process.kernels import RationalQuadratic as GPRationalQuad
 import mercer
 from mercer.kernels import (
     RBF,
+    Categorical,
     Chi2,
     Cosine,
+    GlobalAlignment,
     InverseMultiquadric,
+    Jaccard,
     Laplacian,
     Linear,
     Matern,
@@ -23,8 +26,10 @@ from mercer.kernels import (
     OnColumns,
     Polynomial,
     Precomputed,
+    RandomWarping,
     RationalQuadratic,
     Sigmoid,
+    Spectrum,
 )
 from mercer.rkhs.landmarks import Landmarks
 from mercer.tables import learn
@@ -65,6 +70,13 @@ KERNELS = {
     "gaussian_process": GPRationalQuadratic(),
     "precomputed": Precomputed(diag=1.0),
 }
+OBJECTS = {
+    "spectrum": (Normalized(Spectrum(2, mismatches=1)), NAMES + np.arange(len(NAMES)).astype(str)),
+    "jaccard": (Jaccard(), (TABLE.mean(axis=0) < TABLE).astype(int)),
+    "alignment": (GlobalAlignment(), TABLE),
+    "warping": (RandomWarping(n_series=8, max_length=3), TABLE),
+    "categorical": (Categorical(weights="rarity"), TABLE.round().astype(int).astype(str)),
+}
 FEW = slice(None, None, 3)  # rows of the table, for files that only keep a kernel
 
 
@@ -72,18 +84,24 @@ def main():
     """Fit and write each model."""
     write_models()
     write_kernels()
+    for name, (kernel, X) in OBJECTS.items():
+        write_kernel(name, kernel, X[FEW])
 
 
 def write_kernels():
     """Fit a small model with each kernel: on positive numbers, which all of them take."""
     for name, kernel in KERNELS.items():
-        path = HERE / f"v{mercer.__version__}_kernel_{name}.mercer"
-        if path.exists():
-            continue
-        X = TABLE[FEW] if name != "precomputed" else G(TABLE[FEW], TABLE[FEW])
-        model = mercer.KernelPCA(2, kernel=kernel).fit(X)
-        mercer.save(model, path)
-        np.savez_compressed(path.with_suffix(".npz"), X=X, transform=model.transform(X))
+        write_kernel(name, kernel, TABLE[FEW] if name != "precomputed" else G(TABLE[FEW], TABLE[FEW]))
+
+
+def write_kernel(name, kernel, X):
+    """Fit a small model with a kernel, unless its file is there."""
+    path = HERE / f"v{mercer.__version__}_kernel_{name}.mercer"
+    if path.exists():
+        return
+    model = mercer.KernelPCA(2, kernel=kernel).fit(X)
+    mercer.save(model, path)
+    np.savez_compressed(path.with_suffix(".npz"), X=X, transform=model.transform(X))
 
 
 def write_models():

@@ -221,7 +221,8 @@ def test_alignment_by_its_definition():
     np.testing.assert_array_equal(GlobalAlignment(0.7)([[0.0] * 400], [[1e3]]), [[0.0]])  # far beyond the number range
     np.testing.assert_allclose(GlobalAlignment(2.0)([np.zeros(900)], [np.zeros(900)]), 1.0)
     bound = RandomWarping(n_series=30, bandwidth=0.7).bind(series)
-    F = GlobalAlignment(0.7)(series, list(bound._random())) / np.sqrt(30)
+    F = GlobalAlignment(0.7)(series, list(bound._random()))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
     np.testing.assert_allclose(bound(series, series), F @ F.T, rtol=1e-12)
     with pytest.raises(ValueError, match="channels"):
         GlobalAlignment(1.0)(series, [[1.0]])

@@ -14,7 +14,9 @@ from mercer.preimage import (
     FixedPoint,
     Gradient,
     Learned,
+    NearestAnchor,
     Smoother,
+    Vote,
     gradient,
     squared_error,
 )
@@ -41,6 +43,8 @@ SERVED = {
     Smoother(): [*RADIAL, *OTHERS],
     Learned(): [*RADIAL, *OTHERS],
     ClosedForm(): [Linear()],
+    NearestAnchor(): RADIAL[:2],
+    Vote(): RADIAL[:2],
 }
 
 

@@ -25,6 +25,24 @@ class Objects(Kernel):
 
     A subclass defines how rows become arrays (``encoder``), once for each set of rows, and the kernel of two encoded
     sets (``between``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import Objects
+    >>> class Length(Objects):
+    ...     "k = the product of the lengths of two texts."
+    ...     whole = True
+    ...     cell = staticmethod(str)
+    ...     def encoder(self, Z):
+    ...         return lambda X: (np.array([float(len(text)) for text in X[:, 0]]),)
+    ...     def between(self, x, z):
+    ...         return np.outer(x[0], z[0])
+    ...     def diag(self, X):
+    ...         return self.encoder(X)(X)[0] ** 2
+    >>> KernelPCA(1, kernel=Length()).fit_transform(["a", "bb", "cccccc"]).round(3).ravel()
+    array([-2., -1.,  3.])
     """
 
     rows = "objects"

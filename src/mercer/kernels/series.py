@@ -1,6 +1,6 @@
 """Kernels of series of different lengths: global alignment, and its approximation by random series."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -42,6 +42,9 @@ class _Series(Objects):
             raise ValueError(f"bandwidth must be a number above 0, and {self.bandwidth!r} was given.")
         return plain(bound)
 
+    def diag(self, X: Array) -> Array:
+        return np.ones(len(as_objects(X, self.whole)))
+
     @property
     def _gamma(self) -> float:
         if self.bandwidth is None:
@@ -82,14 +85,11 @@ class GlobalAlignment(_Series):
     def between(self, x: Encoded, z: Encoded) -> np.ndarray:
         return np.exp(_logs(x[0], z[0], self._gamma) - (x[1][:, None] + z[1]) / 2)
 
-    def diag(self, X: Array) -> Array:
-        return np.ones(len(as_objects(X, self.whole)))
-
 
 @register("warping")
 @dataclass(eq=False, repr=False)
 class RandomWarping(_Series):
-    """k = (1/R) Σᵣ k(x, ωᵣ)k(y, ωᵣ) over R random series ωᵣ, k the global alignment kernel.
+    """k = f(x)ᵀf(y) / ‖f(x)‖‖f(y)‖, fᵣ(x) the global alignment kernel of x and the random series ωᵣ.
 
     Alignments with short random series (Wu et al. 2018) are explicit features: n rows take n·R alignments with at most
     ``max_length`` points, where :class:`GlobalAlignment` takes n² alignments of whole series.
@@ -138,17 +138,14 @@ class RandomWarping(_Series):
 
         def encode(X: np.ndarray) -> Encoded:
             series = _as_series(X)
-            logs = _logs(series, random, gamma) - (_own_logs(series, gamma)[:, None] + own) / 2
-            return (np.exp(logs) / np.sqrt(self.n_series),)
+            logs = _logs(series, random, gamma) - own / 2  # a factor of each row is divided by below
+            F = np.exp(logs - logs.max(axis=1, keepdims=True))
+            return (F / np.sqrt(np.sum(F**2, axis=1, keepdims=True)),)
 
         return encode
 
     def between(self, x: Encoded, z: Encoded) -> np.ndarray:
         return x[0] @ z[0].T
-
-    def diag(self, X: Array) -> Array:
-        X = as_objects(X, self.whole)
-        return np.sum(self.encoder(X)(X)[0] ** 2, axis=1)
 
     def _random(self) -> np.ndarray:
         """Return the random series."""
@@ -185,7 +182,7 @@ def _bandwidth(series: np.ndarray, weights: Any) -> float:
     return float(np.sqrt(t * length)) or 1.0
 
 
-def _logs(x: Sequence, z: Sequence, gamma: float) -> np.ndarray:
+def _logs(x: Any, z: Any, gamma: float) -> np.ndarray:
     """Return log a(xᵢ, zⱼ) of all pairs, in blocks of rows of x."""
     longest = max(map(len, z), default=1)
     height = max(1, BLOCK // ((longest + 1) * max(1, len(z))))
@@ -193,7 +190,7 @@ def _logs(x: Sequence, z: Sequence, gamma: float) -> np.ndarray:
     return np.vstack(blocks) if blocks else np.empty((0, len(z)))
 
 
-def _block(x: Sequence, z: Sequence, gamma: float) -> np.ndarray:
+def _block(x: Any, z: Any, gamma: float) -> np.ndarray:
     xs, zs = _padded(x), _padded(z)
     if xs.shape[2] != zs.shape[2]:
         raise ValueError(f"The series have {xs.shape[2]} channels, and those of the model {zs.shape[2]}.")
@@ -208,7 +205,7 @@ def _block(x: Sequence, z: Sequence, gamma: float) -> np.ndarray:
     return found
 
 
-def _own_logs(x: Sequence, gamma: float) -> np.ndarray:
+def _own_logs(x: Any, gamma: float) -> np.ndarray:
     """Return log a(xᵢ, xᵢ)."""
     if not len(x):
         return np.empty(0)
@@ -247,7 +244,7 @@ def _sweep(local: Callable[[int], np.ndarray], steps: int) -> Iterator[tuple[int
         before, sums = sums, before
 
 
-def _padded(series: Sequence) -> np.ndarray:
+def _padded(series: Any) -> np.ndarray:
     """Return the series side by side, with zeros at the ends of the shorter ones: (length, n, channels)."""
     padded = np.zeros((max(map(len, series), default=1), len(series), series[0].shape[1] if len(series) else 1))
     for i, each in enumerate(series):

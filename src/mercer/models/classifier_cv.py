@@ -166,7 +166,11 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         if any(isinstance(kernel, Precomputed) for kernel in given):
             validation.check_gram(X)
         self.classes_, numbers = np.unique(y, return_inverse=True)
-        kernels = rbf_widths(X) if self.kernels is None else [kernel.bind(X) for kernel in given]
+        kernels = (
+            rbf_widths(X)
+            if self.kernels is None
+            else [kernel.on(getattr(self, "feature_names_in_", None)).bind(X) for kernel in given]
+        )
         self.grid_ = self._grid(kernels, numbers)
         folds = list(self._folds(X, numbers))
         errors = np.array([self._errors_of(kernel, X, numbers, folds) for kernel in kernels])

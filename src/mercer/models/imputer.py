@@ -155,6 +155,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return what is subtracted from the columns, 0 if the kernel takes no negative values, and the divisors."""
         mean, spread = np.nanmean(X, axis=0, dtype=float), np.nanstd(X, axis=0, dtype=float)
         spread = spread if self.scale == "columns" else np.full_like(spread, np.sqrt(np.mean(spread**2)))
+        if self.kernel is not None and as_kernel(self.kernel).rows == "objects":
+            raise ValueError(f"{type(self).__name__} fills numbers, and {as_kernel(self.kernel)!r} takes objects.")
         if self.kernel is not None and as_kernel(self.kernel).nonnegative:
             mean = np.zeros_like(mean)
         return mean, np.where(spread > 0, spread, 1.0)

@@ -51,6 +51,12 @@ class KernelParameterMixin(Keywords):
         return tags
 
 
+def takes_objects(estimator: Any) -> bool:
+    """Return True if the kernel of an estimator is one of objects."""
+    kernel = getattr(estimator, "kernel", None)
+    return getattr(KERNELS.get(kernel) if isinstance(kernel, str) else kernel, "rows", None) == "objects"
+
+
 def with_width(kernel: Kernel, gamma: str) -> Kernel:
     """Return a radial kernel without a given width with the rule ``gamma``, and any other kernel unchanged."""
     if kernel.distance is None or kernel.gamma is not None or getattr(kernel, "lengthscale", None) is not None:

@@ -27,6 +27,8 @@ class NearestAnchor:
     array([['mangos']], dtype=object)
     """
 
+    of_anchors = True
+
     def bind(self, subspace: Subspace) -> Nearest:
         """Return the function from vectors to points."""
         anchors = Anchors(subspace)

@@ -66,8 +66,10 @@ def moves(method: Any, kernel: Kernel, X: np.ndarray) -> None:
     """A vector between two rows has a pre-image between them: not the nearest anchor, nor where the search began.
 
     The point in the middle is known. Vectors for which it is not clearly nearer than every anchor (a kernel with a
-    kink at each row) are left out.
+    kink at each row) are left out, and methods that return anchors by definition (``of_anchors``) are not judged.
     """
+    if getattr(method, "of_anchors", False):
+        return
     subspace, some = _subspace(kernel, X), X[:MIDDLES]
     middle = (some + _neighbours(X, MIDDLES)) / 2
     target = subspace.lift(subspace.project(middle))

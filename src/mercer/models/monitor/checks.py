@@ -36,6 +36,15 @@ def check_enough(rows: np.ndarray, lags: int) -> None:
         raise ValueError(f"lags={lags} leaves {len(rows)} rows with all predecessors. Give longer runs, or fewer lags.")
 
 
+def check_objects(lags: int, contamination: Any) -> None:
+    """Refuse what needs numbers for rows that are objects."""
+    if lags or contamination != 0:
+        raise ValueError(
+            f"lags={lags} and contamination={contamination!r} need rows of numbers, and these are objects. "
+            "Leave them at 0; rows in their order of time are in_time=True."
+        )
+
+
 def warn_of_constants(X: np.ndarray, names: np.ndarray | None) -> None:
     """Warn of columns that tell nothing."""
     constant = np.flatnonzero(np.ptp(X, axis=0) == 0)

@@ -10,11 +10,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..._core.arrays import is_objects
 from ..._core.dask import is_lazy
 from ..._core.registry import register
 from ..._core.sklearn import HasMethods, Interval, Options, StrOptions
+from ...kernels import as_kernel
 from ...rkhs.subspace import Subspace
 from .. import validation
+from ..kernel_parameter import takes_objects
 from ..pipelines import parts
 from . import charts, checks, tails
 from .calibration import t2_and_spe
@@ -305,6 +308,8 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         if of not in {"joint", "spe", "t2"}:
             raise ValueError(f"of must be 'joint', 'spe' or 't2', and {of!r} was given.")
         rows = self._seen(X, groups)
+        if is_objects(rows):
+            raise ValueError("contributions are those of numbers, and the rows of this monitor are objects.")
         found = contributions(self.estimator_, rows, of, mean=self._mean(rows), limits=self.limits_)
         found = by_lag(found, self.lags)
         return found if by_lags else found.sum(axis=1)
@@ -380,6 +385,8 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
 
     def _rows(self, X: Any, fit: bool = False) -> np.ndarray:
         validation.check_unmasked(X)
+        if takes_objects(self.estimator):
+            return validation.check_rows(self, X, as_kernel(self.estimator.kernel), fit=fit)
         try:
             X = validate_data(self, X, reset=fit, dtype=validation.DTYPES, ensure_min_samples=2 if fit else 1)
             validation.check_cells(X, getattr(self, "feature_names_in_", None))

@@ -7,9 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
+from ..._core.arrays import is_objects, row_keys
 from ..._core.dask import take
 from ..._core.fields import Count, Maybe, Names, NotNegative, Numbers
-from ...kernels import Precomputed
+from ...kernels import Precomputed, as_kernel
+from ..kernel_parameter import takes_objects
 from ..pipelines import parts
 from . import checks, rules, tails
 from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
@@ -73,13 +75,18 @@ class Fitting:
         self._calibrate(np.column_stack(t2_and_spe(self.estimator_, rows)))
 
     def _fit(self, X: np.ndarray, runs: np.ndarray, rng: np.random.Generator) -> None:
-        checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
+        if is_objects(X):
+            checks.check_objects(self.lags, self.contamination)
+        else:
+            checks.warn_of_constants(X, getattr(self, "feature_names_in_", None))
         self._decide(X, runs)
         rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
         checks.check_enough(rows, self.lags)
         rows = rows if self.in_time_ else shuffled(rows, rng)
         for_axes, for_limits = self._kept(rows, rng)
-        self.mean_ = rows[for_axes].mean(axis=0)
+        self.__dict__.pop("mean_", None)
+        if not is_objects(rows):
+            self.mean_ = rows[for_axes].mean(axis=0)
         self.estimator_, again = self._recipe(rows[for_axes], rng)
         _, model = parts(self.estimator_)
         if not hasattr(model, "subspace_"):
@@ -95,7 +102,7 @@ class Fitting:
 
     def _decide(self, X: np.ndarray, runs: np.ndarray) -> None:
         """Decide whether rows are in time."""
-        self.serial_share_ = rules.serial_share(X, runs)
+        self.serial_share_ = 0.0 if is_objects(X) else rules.serial_share(X, runs)
         correlated = self.serial_share_ > rules.MAJORITY or self.lags > 0
         self.in_time_ = bool(correlated if self.in_time == "auto" else self.in_time)
         if self.lags and not self.in_time_:
@@ -103,6 +110,9 @@ class Fitting:
 
     def _kept(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The rows that axes and limits are found on: all but the most isolated, two masks."""
+        if is_objects(rows):
+            self.suspect_share_ = self.contamination_ = 0.0
+            return np.ones(len(rows), bool), np.ones(len(rows), bool)
         scaled = InnerScaler().fit_transform(np.asarray(rows, float))
         self.suspect_share_ = excess(scaled, rng)
         self.contamination_ = self.suspect_share_ if self.contamination == "auto" else float(self.contamination)
@@ -121,7 +131,10 @@ class Fitting:
             gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
             return fitted, lambda rows: fit_default(rows, rng, chosen, self.n_landmarks, gamma=gamma, q=q)
         self.rules_ = None
-        fit = lambda rows: clone(self.estimator).fit(rows, None)  # noqa: E731
+        made = clone(self.estimator)
+        if takes_objects(made):  # the rows have no names any more
+            made.set_params(kernel=as_kernel(made.kernel).on(getattr(self, "feature_names_in_", None)))
+        fit = lambda rows: clone(made).fit(rows, None)  # noqa: E731
         return fit(X), fit
 
     def _values(self, rows: np.ndarray, for_axes: np.ndarray, for_limits: np.ndarray, again: Fit) -> np.ndarray:
@@ -175,4 +188,5 @@ class Fitting:
 
 def shuffled(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return exchangeable rows in a random order that does not depend on the one they came in."""
-    return rows[np.lexsort(rows.T[::-1])][rng.permutation(len(rows))]
+    order = np.argsort(np.array(row_keys(rows), object)) if is_objects(rows) else np.lexsort(rows.T[::-1])
+    return rows[order][rng.permutation(len(rows))]

@@ -1,0 +1,178 @@
+"""Rows that are not numbers, in every estimator, in files, and back."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.eigen import Landmarks
+from mercer.io.encode import Unstorable
+from mercer.kernels import RBF, Categorical, GlobalAlignment, Jaccard, Normalized, OnColumns, RandomWarping, Spectrum
+
+N = 60
+LABELS = np.arange(N) % 2
+
+
+def strings():
+    rng = np.random.default_rng(0)
+    shares = {0: [0.7, 0.1, 0.1, 0.1], 1: [0.1, 0.1, 0.1, 0.7]}
+    return ["".join(rng.choice(list("ACGT"), size, p=shares[i % 2])) for i, size in enumerate(rng.integers(9, 30, N))]
+
+
+def sets():
+    rng = np.random.default_rng(0)
+    return [{f"w{j + 8 * (i % 2)}" for j in rng.integers(0, 12, rng.integers(0, 9))} for i in range(N)]
+
+
+def series():
+    rng = np.random.default_rng(0)
+    return [
+        np.linspace(0, (-1) ** i * 2, size) + rng.normal(0, 0.3, size) for i, size in enumerate(rng.integers(3, 9, N))
+    ]
+
+
+def table():
+    rng = np.random.default_rng(0)
+    colour = np.where(rng.random(N) < 0.8, np.array(["red", "blue"])[LABELS], None)
+    return np.column_stack([colour, rng.choice(["s", "m", "l"], N), LABELS + rng.normal(0, 0.5, N)]).astype(object)
+
+
+MIXED = OnColumns(RBF(), [2]) * OnColumns(Categorical(), [0, 1])
+ROWS = {
+    "strings": (Normalized(Spectrum(2)), strings()),
+    "mismatches": (Spectrum(2, mismatches=1), strings()),
+    "sets": (Jaccard(), sets()),
+    "series": (GlobalAlignment(), series()),
+    "warping": (RandomWarping(n_series=30, max_length=6), series()),
+    "categories": (Categorical(weights="rarity"), [list(row[:2]) for row in table()]),
+    "mixed": (MIXED, table()),
+}
+MODELS = {
+    "kpca": lambda k: mercer.KernelPCA(3, kernel=k),
+    "landmarks": lambda k: mercer.KernelPCA(3, kernel=k, solver=Landmarks(25), random_state=0),
+    "probabilistic": lambda k: mercer.ProbabilisticKernelPCA(3, kernel=k),
+    "sparse": lambda k: mercer.SparseKernelPCA(kernel=k),
+    "supervised": lambda k: mercer.SupervisedKernelPCA(kernel=k),
+    "mixture": lambda k: mercer.KernelPCAMixture(2, 1, kernel=k, n_init=1, random_state=0),
+    "classifier": lambda k: mercer.KernelPCAClassifier(kernel=k),
+    "search": lambda k: mercer.KernelPCAClassifierCV([k], cv=2, random_state=0),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.LandmarkWarning")
+METHODS = ["transform", "reconstruction_error", "score_samples", "predict", "predict_proba"]
+
+
+def results(model, X):
+    return {name: np.asarray(getattr(model, name)(X)) for name in METHODS if hasattr(model, name)}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", ROWS)
+def test_every_model_takes_objects_and_files_hold_them(kind, model, tmp_path):
+    kernel, X = ROWS[kind]
+    made = MODELS[model](kernel).fit(X, LABELS)
+    found = results(made, X[:7])
+    assert found
+    assert all(np.all(np.isfinite(values)) for values in found.values() if values.dtype.kind == "f")
+    mercer.save(made, tmp_path / "m")
+    again = results(mercer.load(tmp_path / "m"), X[:7])
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, again[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_components_are_those_of_the_matrix(kind):
+    """The model is that of the precomputed matrix, for training rows and new ones, and copies are weights."""
+    kernel, X = ROWS[kind]
+    model = mercer.KernelPCA(2, kernel=kernel).fit(X[:40])
+    K = model.kernel_(X, X[:40])
+    twin = mercer.KernelPCA(2, kernel="precomputed").fit(K[:40])
+    np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(twin.transform(K)), atol=1e-8)
+    whole = mercer.KernelPCA(2, kernel=model.kernel_, solver=Landmarks(40)).fit(X[:40])
+    np.testing.assert_allclose(np.abs(whole.transform(X)), np.abs(model.transform(X)), atol=1e-6)
+    twice = mercer.KernelPCA(2, kernel=model.kernel_).fit([*X[:40], *X[:5]])
+    by_weight = mercer.KernelPCA(2, kernel=model.kernel_).fit(X[:40], sample_weight=[2] * 5 + [1] * 35)
+    np.testing.assert_allclose(twice.transform(X), by_weight.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_pre_images_are_rows(kind):
+    kernel, X = ROWS[kind]
+    model = mercer.KernelPCA(kernel=kernel).fit(X)
+    anchors = model.anchors_
+    keys = {repr(row) for row in anchors.tolist()}
+    result = model.preimages(model.transform(X[:9]), near=X[:9])
+    assert result.X.shape == (9, anchors.shape[1])
+    assert result.error.shape == (9,)
+    if kind not in {"mixed", "categories"}:
+        assert result.error.max() < 1e-6  # all components: each row comes back to itself, or to an equal image
+        assert {repr(row) for row in result.X.tolist()} <= keys
+        assert {repr(row) for row in model.interpolate(X[0], X[1], 4).tolist()} <= keys
+    else:
+        assert {*result.X[:, 1]} <= {"s", "m", "l"}
+        assert {*result.X[:, 0]} <= {"red", "blue", None}
+    with pytest.raises(ValueError, match="needs rows of numbers"):
+        mercer.KernelPCA(2, kernel=kernel, preimage="smoother").fit(X).denoise(X[:2])
+
+
+def test_components_separate_what_the_kernel_sees():
+    for kind in ROWS:
+        kernel, X = ROWS[kind]
+        y = mercer.KernelPCA(2, kernel=kernel).fit_transform(X)[:, 0]
+        assert max(np.mean((y > 0) == LABELS), np.mean((y < 0) == LABELS)) > 0.75, kind
+        assert mercer.KernelPCAClassifier(kernel=kernel).fit(X, LABELS).score(X, LABELS) > 0.8, kind
+
+
+def test_frames_names_and_missing_categories():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(table(), columns=["colour", "size", "x"]).astype({"x": float, "size": "category"})
+    kernel = OnColumns(RBF(), ["x"]) * OnColumns(Categorical(), ["colour", "size"])
+    model = mercer.KernelPCA(2, kernel=kernel).fit(frame)
+    assert model.kernel_.k2.columns == [0, 1]
+    assert list(model.feature_names_in_) == ["colour", "size", "x"]
+    expected = mercer.KernelPCA(2, kernel=MIXED).fit(table()).transform(table())
+    np.testing.assert_allclose(model.transform(frame), expected, atol=1e-12)
+    missing = frame.assign(colour=[None] * N, size=[np.nan] * N)
+    assert np.all(np.isfinite(model.transform(missing)))
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame[["x", "size", "colour"]])
+    with pytest.raises(ValueError, match="no column 'weight'"):
+        mercer.KernelPCA(2, kernel=kernel + OnColumns(RBF(), ["weight"])).fit(frame)
+    with pytest.raises(ValueError, match="row 0, column 'x', is nan"):
+        model.transform(frame.assign(x=[np.nan] * N))
+    polars = pytest.importorskip("polars")
+    np.testing.assert_allclose(model.transform(polars.from_pandas(frame)), expected, atol=1e-12)
+
+
+def test_a_series_of_strings_and_arrays_of_objects():
+    pd = pytest.importorskip("pandas")
+    X = strings()
+    expected = mercer.KernelPCA(2, kernel=Spectrum(2)).fit_transform(X)
+    for rows in (pd.Series(X), np.array(X), np.array(X, object), np.array(X, object)[:, None], tuple(X)):
+        np.testing.assert_array_equal(
+            mercer.KernelPCA(2, kernel="spectrum").set_params(kernel__k=2).fit_transform(rows), expected
+        )
+
+
+def test_monitor_of_objects():
+    kernel, X = ROWS["strings"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor = mercer.KernelPCAMonitor(mercer.KernelPCA(3, kernel=kernel), random_state=0).fit(X)
+    odd = ["CCCCCCGGGGGGCCCCCCC"]
+    assert not monitor.in_time_
+    assert monitor.score_samples(odd)[0] < np.median(monitor.score_samples(X))
+    with pytest.raises(ValueError, match="contributions"):
+        monitor.contributions(odd)
+    with pytest.raises(ValueError, match="need rows of numbers"):
+        mercer.KernelPCAMonitor(mercer.KernelPCA(3, kernel=kernel), contamination=0.1).fit(X)
+
+
+def test_what_a_file_cannot_hold_is_refused(tmp_path):
+    class Text(str):
+        pass
+
+    model = mercer.KernelPCA(1, kernel=Jaccard()).fit([{"a"}, {"b"}, {"a", "b"}])
+    model.subspace_.axes.Z[0, 0] = Text  # not data
+    with pytest.raises(Unstorable):
+        mercer.save(model, tmp_path / "m")
