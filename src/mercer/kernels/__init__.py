@@ -8,6 +8,7 @@ from .._core.registry import KERNELS
 from .base import Kernel, Profile, Projective, Radial, sqdist
 from .categorical import Categorical
 from .compose import Normalized, OnColumns, Product, Scaled, Sum
+from .mixed import mixed
 from .objects import Jaccard, Objects, Spectrum
 from .precomputed import Precomputed
 from .projective import Cosine, Linear, Polynomial, Sigmoid
@@ -78,5 +79,6 @@ __all__ = [
     "Spectrum",
     "Sum",
     "as_kernel",
+    "mixed",
     "sqdist",
 ]

@@ -24,7 +24,7 @@ class NearestAnchor:
     >>> words = ["banana", "bananas", "ananas", "mango", "mangos"]
     >>> model = KernelPCA(2, kernel=Spectrum(2)).fit(words)
     >>> model.denoise(["mangoes"])
-    array([['mangos']], dtype=object)
+    array([['mango']], dtype=object)
     """
 
     of_anchors = True
@@ -55,8 +55,9 @@ class Vote:
     --------
     >>> from mercer import KernelPCA
     >>> from mercer.kernels import Categorical
+    >>> from mercer.preimage import Vote
     >>> rows = [["red", "small"], ["red", "small"], ["blue", "large"], ["blue", "large"], ["red", "large"]]
-    >>> KernelPCA(1, kernel=Categorical()).fit(rows).denoise([["blue", "tiny"]])
+    >>> KernelPCA(2, kernel=Categorical(), preimage=Vote(2)).fit(rows).denoise([["blue", "tiny"]])
     array([['blue', 'large']], dtype=object)
     """
 

@@ -1,0 +1,88 @@
+"""The kernel of a mixed table, made from the types of its columns."""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel
+from .categorical import Categorical
+from .compose import OnColumns
+from .objects import as_objects
+from .radial import RBF
+from .width import DEFAULT_ROWS, median_distance
+
+
+def mixed(X: Any, categorical: Sequence[Any] | None = None) -> Kernel:
+    """Return ``OnColumns(RBF(…), numbers) * OnColumns(Categorical(…), categories)`` with widths from a table.
+
+    Each column of numbers is divided by its standard deviation. At the median distance of its own kind, the exponents
+    of the two kernels add up to −½, each with the share of its columns among all: one wide category does not outweigh
+    ten numbers, nor the other way round. Missing numbers are left out here, and refused in ``fit``; a missing category
+    is a category.
+
+    Parameters
+    ----------
+    X : data frame, or array of objects or numbers, of shape (n_samples, n_features)
+        The training table. Columns of strings, booleans and categories are categorical.
+    categorical : sequence of names or positions, default=None
+        The categorical columns, if the types do not show them.
+
+    Returns
+    -------
+    kernel : Kernel
+        The product; for a table of one kind, the kernel of that kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import mixed
+    >>> table = np.array([[1.0, "red"], [2.0, "blue"], [4.0, "red"]], dtype=object)
+    >>> kernel = mixed(table)
+    >>> [type(part.k1).__name__ for part in kernel.parts], kernel.k2.columns
+    (['RBF', 'Categorical'], [1])
+    """
+    table, names = as_objects(X), _names(X)
+    chosen = None if categorical is None else set(categorical)
+    of_kind: dict[bool, list[int]] = {False: [], True: []}
+    for j, name in enumerate(names):
+        of_kind[_is_category(X, table[:, j], name) if chosen is None else name in chosen].append(j)
+    if chosen is not None and len(of_kind[True]) != len(chosen):
+        raise ValueError(f"categorical={list(categorical or [])} names columns that are not in the table.")
+    makers = {False: _of_numbers, True: _of_categories}
+    parts = [
+        OnColumns(makers[kind](table[:, index], len(index) / len(names)), [names[j] for j in index])
+        for kind, index in of_kind.items()
+        if index
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] * parts[1]
+
+
+def _names(X: Any) -> list:
+    """Return the names of a frame's columns, if all are strings, or positions."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else list(range(as_objects(X).shape[1]))
+
+
+def _is_category(X: Any, values: np.ndarray, name: Any) -> bool:
+    """Return True for a column of strings, booleans or of a frame's categorical type."""
+    if hasattr(X, "columns") and str(X[name].dtype) == "category":
+        return True
+    known = [value for value in map(Categorical.cell, values) if value is not None]
+    return not all(isinstance(value, Real) and not isinstance(value, bool) for value in known)
+
+
+def _of_numbers(values: np.ndarray, share: float) -> RBF:
+    """exp(−½ share Σ(Δ/s)²/m), s the standard deviations and m the median of Σ(Δ/s)²."""
+    values = values.astype(float)
+    complete = values[~np.isnan(values).any(axis=1)]
+    scale = np.nanstd(values, axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    median = (median_distance(complete / scale, most=DEFAULT_ROWS) if len(complete) else 1.0) or 1.0
+    return RBF(lengthscale=(scale * np.sqrt(median / share)).tolist())
+
+
+def _of_categories(values: np.ndarray, share: float) -> Categorical:
+    kernel = Categorical().bind(values)
+    return Categorical(gamma=float(kernel.gamma) * share)
