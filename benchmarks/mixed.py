@@ -22,7 +22,7 @@ from mercer import KernelPCA, KernelPCAMonitor
 from mercer.kernels import RBF, Categorical, FromFunction, OnColumns, mixed
 
 ROWS, COMPONENTS, REPEATS = 900, 5, 5
-FEW = 8  # different values: a column of no more is a category
+FEW = 10  # different values: a column of no more is a category
 
 
 def orders(rng):
@@ -38,9 +38,9 @@ def orders(rng):
 def from_file(name, rng):
     """Return some rows of a table of MERCER_DATA, labels, and its categorical columns."""
     with np.load(folder() / f"{name}.npz") as file:
-        X, y = np.asarray(file["X"], float), np.asarray(file["y"]).ravel()
+        X, y = file["X"], file["y"].ravel()
     some = rng.choice(len(X), min(ROWS, len(X)), replace=False)
-    X, y = X[some], np.unique(y[some], return_inverse=True)[1]
+    X, y = X[some].astype(float), np.unique(y[some], return_inverse=True)[1]
     if name == "covtype":  # ten numbers, and one-hot groups of 4 and 40 columns
         X = np.column_stack([X[:, :10], X[:, 10:14].argmax(axis=1), X[:, 14:54].argmax(axis=1)])
         return X, y, np.array([10, 11])
