@@ -6,8 +6,9 @@ from importlib.util import find_spec
 
 import pytest
 
-# an example needs a library that is an extra
+# modules that need a library that is an extra
 collect_ignore = [] if find_spec("onnx") else ["src/mercer/io/onnx/export.py"]
+collect_ignore += [] if find_spec("uvicorn") else ["src/mercer/app/explore/server.py"]
 
 os.environ.setdefault("MPLBACKEND", "agg")
 

@@ -1,7 +1,15 @@
 """What several test files share."""
 
+import signal
+
 import numpy as np
 import pytest
+
+
+def pytest_configure():
+    """A shell ignores Ctrl-C in what it starts in the background, and children would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

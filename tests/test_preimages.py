@@ -210,7 +210,7 @@ def test_distances_solve_for_the_point():
     "model", [KernelPCA(5), ProbabilisticKernelPCA(5, random_state=0)], ids=lambda m: type(m).__name__
 )
 def test_sparse_rows_have_sparse_preimages(model):
-    X = random_array((60, 200), density=0.05, rng=np.random.default_rng(0), format="csr")
+    X = random_array((60, 200), density=0.05, random_state=np.random.default_rng(0), format="csr")
     model = model.set_params(kernel=RBF(0.3))
     sparse, dense = clone(model).fit(X), clone(model).set_params(preimage="smoother").fit(X.toarray())
     Y = sparse.transform(X)

@@ -378,7 +378,7 @@ def test_many_columns_are_multiplied_in_blocks(kernel, dtype):
 
 @pytest.mark.parametrize("kernel", [Linear(), Cosine()], ids=repr)
 def test_products_with_sparse_rows_use_their_factor(kernel):
-    X = random_array((300, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    X = random_array((300, 2000), density=0.01, random_state=np.random.default_rng(0), format="csr")
     V = np.random.default_rng(1).normal(size=(300, 3))
     np.testing.assert_allclose(Gram(kernel, X) @ V, kernel(X.toarray(), X.toarray()) @ V, atol=1e-12)
     product, _ = kernel.product(X, V)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from mercer._core import registry
+from mercer._core.scipy import ARPACK_TAKES_RNG
 from mercer.eigen import Davidson, Exact, Lanczos, Ritz, eigenpairs
 from mercer.linalg.operators import Dense
 from mercer.linalg.signs import signs
@@ -83,7 +84,10 @@ def of_values(values, dtype=float, seed=0):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("spectrum", SPECTRA)
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_laws(solver, spectrum, dtype):
+def test_laws(solver, spectrum, dtype, request):
+    if solver == "lanczos" and not ARPACK_TAKES_RNG:
+        reason = "before SciPy 1.17, ARPACK restarts from a state that no caller can set"
+        request.applymarker(pytest.mark.xfail(reason=reason))
     for n in (FEW, N):
         if n == N and (solver, spectrum) in GIVES_UP:
             continue
