@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
@@ -15,7 +15,7 @@ from test_estimator_checks import OMITTED, takes_tables
 from test_estimator_checks import pytestmark as usual
 
 import mercer
-from mercer import KernelPCAClassifier, KernelPCAClassifierCV, KernelPCAMixture
+from mercer import KernelPCAClassifier, KernelPCAClassifierCV, KernelPCAMixture, ProbabilisticKernelPCA
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.models import classifier_cv
 from mercer.rkhs import calibration, held_out
@@ -240,17 +240,55 @@ def test_a_mixture_for_each_class_sees_two_groups_in_one():
 
 
 @pytest.mark.parametrize(
+    "density", [KernelPCAMixture(2, 1, init="kmeans", n_init=2, random_state=0), ProbabilisticKernelPCA(2)], ids=repr
+)
+def test_mixtures_on_a_precomputed_matrix_are_those_on_the_samples(data, X_new, density):
+    """Also with weights; k(x, x) of new rows is not needed, and held-out rows are those of the matrix."""
+    order = np.lexsort(data[0].T[::-1])  # in which samples are merged: random starts follow it
+    X, y = data[0][order], data[1][order]
+    w, kernel = np.random.default_rng(0).integers(0, 3, len(X)), RBF(0.5)
+    model = KernelPCAClassifier(density, noise_ratio=0.05, calibration=None)
+    rows = clone(model).set_params(kernel=kernel).fit(X, y, sample_weight=w)
+    given = clone(model).set_params(kernel="precomputed").fit(kernel(X, X), y, sample_weight=w)
+    np.testing.assert_allclose(given.noise_variance_, rows.noise_variance_)
+    np.testing.assert_allclose(given.predict_proba(kernel(X_new, X)), rows.predict_proba(X_new), atol=1e-6)
+    fits = [({"kernel": kernel}, X), ({"kernel": "precomputed"}, kernel(X, X))]
+    two = [clone(model).set_params(calibration="temperature", **k).fit(Z, y).temperature_ for k, Z in fits]
+    assert min(two) > 1
+    assert two[0] == pytest.approx(two[1], rel=1e-4)
+
+
+def test_other_densities_need_the_samples(data):
+    X, y = data
+    with pytest.raises(ValueError, match="KernelPCAMixture"):
+        KernelPCAClassifier(Uniform(), kernel="precomputed").fit(RBF(0.5)(X, X), y)
+
+
+class Uniform(BaseEstimator):
+    """A density that is the same everywhere."""
+
+    def __init__(self, kernel=None, noise_variance=0.1):
+        self.kernel, self.noise_variance = kernel, noise_variance
+
+    def fit(self, X, y=None, sample_weight=None):
+        return self
+
+    def score_samples(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
     "parameters, message",
     [
         ({"shrinkage": 0.5}, "density=None"),
         ({"noise_ratio": 0.0}, "limiting rule"),
-        ({"kernel": "precomputed"}, "precomputed"),
+        ({"kernel": "precomputed"}, "positive semidefinite"),
     ],
     ids=str,
 )
 def test_what_a_mixture_cannot_have(data, parameters, message):
     X, y = data
-    X = X @ X.T if "kernel" in parameters else X
+    X = np.tanh(X @ X.T - 1) if "kernel" in parameters else X
     with pytest.raises(ValueError, match=message):
         KernelPCAClassifier(KernelPCAMixture(), **parameters).fit(X, y)
 
@@ -492,6 +530,45 @@ def test_cross_validation_of_a_precomputed_matrix(data, X_new):
     given = KernelPCAClassifierCV([Precomputed(diag=1.0)], **grid).fit(kernel(X, X), y)
     np.testing.assert_allclose(given.errors_, rows.errors_)
     np.testing.assert_allclose(given.predict_proba(kernel(X_new, X)), rows.predict_proba(X_new), atol=1e-8)
+
+
+def test_mixtures_are_searched_as_they_would_be_fitted(data):
+    """On the samples and on their matrix; what a mixture does not have is infinite."""
+    order = np.lexsort(data[0].T[::-1])  # in which samples are merged: random starts follow it
+    X, y = data[0][order], data[1][order]
+    mixtures, kernel = [None, KernelPCAMixture(2, 1, init="kmeans", n_init=1, random_state=0)], RBF(0.5)
+    grid = {"noise_ratios": [0.1, 0.01, 0.0], "n_components": [None, 0, (1, 2, 0)], "shrinkages": [0.0, 0.5]}
+    cv = [(np.arange(0, len(X), 2), np.arange(1, len(X), 2))]
+    settings = {**grid, "cv": cv, "scoring": "neg_log_loss"}
+    search = KernelPCAClassifierCV([kernel], densities=mixtures, **settings).fit(X, y)
+    assert search.errors_.shape == (1, 2, 1, 3, 3, 2)
+    alone = KernelPCAClassifierCV([kernel], **settings).fit(X, y)
+    np.testing.assert_array_equal(search.errors_[..., 0], alone.errors_)
+    np.testing.assert_array_equal(np.isinf(search.errors_[0, 1, ..., 1]), True)
+    np.testing.assert_array_equal(np.isinf(search.errors_[0, 0, 0, 2, :, 1]), True)
+    for i, ratio in enumerate(grid["noise_ratios"][:2]):
+        for j, q in enumerate(grid["n_components"]):
+            model = KernelPCAClassifier(mixtures[1], noise_ratio=ratio, n_components=q, kernel=kernel, calibration=None)
+            log_p = model.fit(X[::2], y[::2]).predict_log_proba(X[1::2])
+            own = np.take_along_axis(log_p, np.searchsorted(model.classes_, y[1::2])[:, None], axis=1)
+            loss = -np.maximum(own, np.log(np.finfo(float).eps)).mean()
+            assert search.errors_[0, 0, 0, i, j, 1] == pytest.approx(loss, rel=1e-4)
+    given = KernelPCAClassifierCV(["precomputed"], densities=mixtures, **settings).fit(kernel(X, X), y)
+    np.testing.assert_allclose(given.errors_, search.errors_, rtol=1e-4)
+
+
+def test_a_search_finds_classes_of_two_groups(data):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(30, 2)) * 0.5 + c for c in ((-3, 0), (3, 0), (0, 0))])
+    y = np.repeat([0, 0, 1], 30)
+    mixture = KernelPCAMixture(2, 0, random_state=0, n_init=2)
+    search = KernelPCAClassifierCV(["linear"], noise_ratios=[0.05], n_components=[0], densities=[None, mixture])
+    search.fit(X, y)
+    assert search.best_params_["density"] is mixture
+    assert search.score(X, y) > 0.98
+    assert search.cv_results_["param_density"].tolist() == [None, mixture]
+    with pytest.raises(ValueError, match="densities must contain"):
+        KernelPCAClassifierCV(densities=[ProbabilisticKernelPCA()]).fit(X, y)
 
 
 def test_without_a_refit_there_is_a_choice_and_no_prediction(data):

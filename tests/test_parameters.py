@@ -90,6 +90,7 @@ OWN = {
     (KernelPCAClassifier, "solver"): ["exact", "landmarks"],
     (KernelPCAClassifier, "n_components"): [0, 3, [2, 3]],
     (KernelPCAClassifierCV, "n_components"): [2],
+    (KernelPCAClassifierCV, "densities"): [[None, KernelPCAMixture(2, 1, n_init=1, random_state=0)]],
     (KernelPCAClassifierCV, "priors"): [("uniform", "empirical")],
 }
 

@@ -17,10 +17,11 @@ from .._core.registry import register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, StrOptions, with_callbacks
 from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.eigenpairs import Report
-from ..linalg.operators import Dense
+from ..linalg.operators import Dense, Gram
 from ..rkhs import FeatureGaussian, Subspace, principal_subspace
 from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, variance_within
-from ..rkhs.positive import given
+from ..rkhs.mixture import FeatureMixture, relative_logs
+from ..rkhs.positive import PositivePart, given
 from . import diagnostics, validation
 from .base import fitted_copy
 from .classifier_calibration import balanced_folds, calibrated, held_out
@@ -54,7 +55,8 @@ class KernelPCAClassifier(
     ----------
     density : estimator or None, default=None
         The model of each class: None for a single Gaussian, or an estimator to clone, such as ``KernelPCAMixture``. The
-        clones get the bound kernel, ρ, and ``n_components`` if it is given; ``shrinkage`` must be 0.
+        clones get the bound kernel, ρ, and ``n_components`` if it is given; ``shrinkage`` must be 0. With a precomputed
+        kernel it is a ``KernelPCAMixture`` or ``ProbabilisticKernelPCA``.
     n_components : int, sequence, dict or None, default=None
         Number of axes: for all classes, one for each of ``classes_``, or by label. 0 uses the means only. None keeps
         all axes with λ > ρ; axes with less variance than the noise are always dropped.
@@ -213,9 +215,13 @@ class KernelPCAClassifier(
             raise ValueError(f"shrinkage={self.shrinkage!r} is for density=None. Leave it at 0 with a density.")
         if self.noise_ratio == 0:
             raise ValueError("noise_ratio=0 is the limiting rule of density=None. Give a noise_ratio above 0.")
-        if isinstance(self.kernel_, Precomputed):
-            raise ValueError("A density for each class needs the samples themselves, not kernel='precomputed'.")
-        rho = self.noise_ratio * variance_within(samples.kernel, samples.X, samples.y, samples.weights)
+        if isinstance(self.kernel_, Precomputed) and isinstance(samples.kernel, PositivePart):
+            raise ValueError(
+                "A density for each class needs a positive semidefinite matrix, and the precomputed one has negative "
+                "eigenvalues. Clip them first, or use density=None."
+            )
+        gram = samples.gram if samples.gram is not None else Gram(samples.kernel, samples.X)
+        rho = self.noise_ratio * variance_within(gram, samples.y, samples.weights)
         if rho == 0:
             raise ValueError(
                 "A density for each class needs a noise variance above 0, and it is 0: the samples of every class "
@@ -232,6 +238,8 @@ class KernelPCAClassifier(
         density = clone(self.density).set_params(kernel=samples.kernel, noise_variance=self.noise_variance_)
         if q is not None:
             density.set_params(n_components=q)
+        if isinstance(samples.kernel, Precomputed):
+            return density.fit(samples.kernel.K, sample_weight=samples.of_all_rows)
         if samples.weights is None:
             return density.fit(samples.X)
         return density.fit(samples.X, sample_weight=samples.weights)
@@ -267,6 +275,8 @@ class KernelPCAClassifier(
         """Return the same before calibration."""
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
+        if self.density is not None and isinstance(self.kernel_, Precomputed):
+            return np.column_stack(relative_logs([_mixture_of(density) for density in densities], X)) + log_prior
         if self.density is not None:
             return np.column_stack([density.score_samples(X) for density in densities]) + log_prior
         return class_joint(densities, X, log_prior, shares)
@@ -335,6 +345,18 @@ def _own_subspace(
     return principal_subspace(kernel, samples.X, q, weights=w, solver=solver, rng=rng)
 
 
+def _mixture_of(density: Any) -> FeatureMixture:
+    """Return the density of one class, which can be compared with others without k(x, x)."""
+    if hasattr(density, "_mixture"):
+        return density._mixture
+    if hasattr(density, "density_"):
+        return FeatureMixture(np.ones(1), (density.density_,), np.zeros(1, int))
+    raise ValueError(
+        f"With kernel='precomputed', density must be a KernelPCAMixture or a ProbabilisticKernelPCA, and it is a "
+        f"{type(density).__name__}."
+    )
+
+
 def _parts(density: Any) -> list[Subspace]:
     """Return the subspaces of one class."""
     return [density.subspace] if isinstance(density, FeatureGaussian) else density._subspaces()
@@ -355,6 +377,13 @@ class _Samples:
         gram = None if self.gram is None else Dense(self.gram.block(rows))
         weights = None if self.weights is None else self.weights[rows]
         return _Samples(self.kernel, self.X[rows], self.y[rows], gram, weights)
+
+    @property
+    def of_all_rows(self) -> np.ndarray:
+        """The weight of each row of a precomputed matrix, 0 for those that are not among the samples."""
+        weights = np.zeros(len(self.kernel.K))  # type: ignore[attr-defined]
+        weights[self.X[:, 0]] = 1.0 if self.weights is None else self.weights
+        return weights
 
     @property
     def shares(self) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Annotated, Any, Self
 
@@ -25,6 +26,7 @@ from ..linalg.operators import Gram
 from ..rkhs.held_out import HeldOut
 from . import validation
 from .classifier import KernelPCAClassifier
+from .classifier_densities import HeldOutMixtures, check_densities
 from .classifier_scoring import loss_of, score_of
 from .drawing import RegionPlotMixin
 from .parameters import AT_LEAST_0, AT_LEAST_1, constraints, generator
@@ -33,8 +35,12 @@ from .targets import check_labels, class_components, class_priors
 OCTAVES = np.arange(-8, 9)  # of γ about 1/median: from far too wide to far too narrow for most data
 HALF_DECADES = np.arange(0, -11, -1) / 2  # of ρ: from all of the variance within classes to 1e-5 of it
 STEPS = 34  # numbers of components from 1 to the size of the largest class, in equal ratios
-AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # of the grid, in this order
+AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components", "density")  # of the grid, in this order
 DIGITS = 12  # to which average errors are compared: they may differ by rounding
+GridErrors = (
+    Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)]
+    | Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", "p", finite=False)]
+)
 _refitted = available_if(lambda self: self.refit)
 
 
@@ -62,6 +68,10 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         Shrinkages to try.
     priors : list, default=("empirical",)
         Priors to try.
+    densities : list or None, default=None
+        Class densities to try: None for a Gaussian, or a ``KernelPCAMixture``. The EM of a mixture is run for each
+        kernel, noise ratio above 0, fold and class, at shrinkage 0, and with its own ``n_components`` unless numbers
+        are given: choose short grids. None tries Gaussians only.
     cv : int, splitter, iterable or None, default=5
         Number of stratified folds, or any other value that scikit-learn takes.
     n_repeats : int, default=1
@@ -87,7 +97,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     best_estimator_ : KernelPCAClassifier
         The best model fitted on all samples, if ``refit`` is true.
     errors_ : ndarray of shape (kernels, shrinkages, priors, noise_ratios, n_components)
-        The mean error over the folds of each combination, or minus its score.
+        The mean error over the folds of each combination, or minus its score. ``densities``, if given, are a sixth and
+        last axis; combinations that are not tried with a mixture have an infinite error.
     grid_ : dict
         The values along each axis of ``errors_``.
     cv_results_ : dict of ndarray
@@ -114,6 +125,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     noise_ratios: ArrayLike | None = None
     shrinkages: ArrayLike = (0.0,)
     priors: Sequence = ("empirical",)
+    densities: Sequence | None = None
     cv: Any = 5
     n_repeats: int = 1
     scoring: str | None = None
@@ -128,8 +140,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     best_params_: dict[str, Any] = field(init=False)
     best_score_: float = field(init=False)
     best_estimator_: Maybe[KernelPCAClassifier] = field(init=False)
-    errors_: Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)] = field(init=False)
-    _spread: Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)] = field(init=False)
+    errors_: GridErrors = field(init=False)
+    _spread: GridErrors = field(init=False)
 
     _doc_link_module = "mercer"
     _parameter_constraints = constraints(
@@ -139,6 +151,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         noise_ratios=["array-like", None],
         shrinkages=["array-like"],
         priors=[list, tuple],
+        densities=[list, tuple, None],
         cv=["cv_object"],
         n_repeats=[AT_LEAST_1],
         scoring=[StrOptions(set(get_scorer_names())), None],
@@ -197,6 +210,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             "noise_ratio": np.asarray(ratios, float).tolist(),
             "n_components": self._candidates(largest),
         }
+        if self.densities is not None:
+            grid["density"] = check_densities(self.densities)
         for name, values in grid.items():
             if not values:
                 raise ValueError(f"There is no value to try for {name}: give at least one.")
@@ -230,18 +245,16 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             return kept["errors"]
         validation.check_diagonal(X, kernel)
         K = X.astype(float) if isinstance(kernel, Precomputed) else Gram(kernel, X).dense()
-        candidates = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
-        q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
 
         def work(lane: Any) -> list:
-            return [self._errors_of_fold(K, y, q, *fold) for fold in lane]
+            return [self._errors_of_fold(kernel, X, K, y, *fold) for fold in lane]
 
         lanes = in_threads(work, folds, "cross-validation")
         errors = np.array([lanes[i % len(lanes)][i // len(lanes)] for i in range(len(folds))])
         checkpoint.write(errors=errors, last=True)
         return errors
 
-    def _errors_of_fold(self, K: np.ndarray, y: np.ndarray, q: np.ndarray, rows: Any, held: Any) -> list:
+    def _errors_of_fold(self, kernel: Kernel, X: Any, K: np.ndarray, y: np.ndarray, rows: Any, held: Any) -> Any:
         """Return the errors on one fold. A class that is missing in its training samples is never predicted."""
         seen, numbers = np.unique(y[rows], return_inverse=True)
         ratios = self.grid_["noise_ratio"]
@@ -251,14 +264,25 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             log_priors = [np.log(class_priors(priors, shares)[seen]) for priors in self.grid_["priors"]]
         truth = np.where(np.isin(y[held], seen), np.searchsorted(seen, y[held]), -1)
         shrinkages = self.grid_["shrinkage"]
-        loss = loss_of(self.scoring, self.classes_)
-        return [classes.losses(shrinkage, truth, q[:, seen], ratios, log_priors, loss) for shrinkage in shrinkages]
+        judged = (ratios, log_priors, loss_of(self.scoring, self.classes_))
+        wanted = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
+        candidates: list = [[each[c] for c in seen] for each in wanted]
+        q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
+        errors = [classes.losses(shrinkage, truth, q, *judged) for shrinkage in shrinkages]
+        if self.densities is None:
+            return errors
+        members = [rows[numbers == c] for c in range(len(seen))]
+        mixtures = HeldOutMixtures(kernel, X, K, members, held, classes.variance)
+        if self.n_components is None:  # many numbers: a mixture has its own
+            candidates = [candidate if None in candidate else False for candidate in candidates]
+        of_mixtures = partial(mixtures.losses, shrinkages, truth, candidates, *judged)
+        return np.stack([errors if density is None else of_mixtures(density) for density in self.densities], axis=-1)
 
     def _choose(self, errors: np.ndarray, sizes: np.ndarray) -> None:
         """Average the errors over the folds, weighted by their sizes, and choose the first of the smallest."""
         self.errors_ = np.average(errors, axis=0, weights=sizes)
         index = np.unravel_index(np.argmin(np.round(self.errors_, DIGITS)), self.errors_.shape)
-        self.best_params_ = {name: self.grid_[name][i] for name, i in zip(AXES, index, strict=True)}
+        self.best_params_ = {name: self.grid_[name][i] for name, i in zip(AXES, index, strict=False)}
         self.best_score_ = float(score_of(self.scoring, self.errors_[index]))
         with np.errstate(invalid="ignore"):  # of infinite losses
             self._spread = errors.std(axis=0)
@@ -271,9 +295,9 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     @property
     def cv_results_(self) -> dict[str, np.ndarray]:
         """All combinations and their scores, as columns."""
-        indices = np.indices(self.errors_.shape).reshape(len(AXES), -1)
+        indices = np.indices(self.errors_.shape).reshape(self.errors_.ndim, -1)
         results = {}
-        for name, index in zip(AXES, indices, strict=True):
+        for name, index in zip(AXES, indices, strict=False):
             results[f"param_{name}"] = _objects(self.grid_[name])[index]
         return results | {
             "mean_test_score": score_of(self.scoring, self.errors_.ravel()),

@@ -1,8 +1,8 @@
 """Mixtures of kernel PCA densities: clusters with a shape in feature space."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import cycle, islice
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -27,7 +27,7 @@ from ..preimage import bind_preimage
 from ..preimage.batches import batches, stacked
 from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.basis import Coordinates
-from ..rkhs.em import Start, best_run, by_chance, by_kmeans, by_spectrum, em, in_parts
+from ..rkhs.em import Run, Start, best_run, by_chance, by_kmeans, by_spectrum, em, in_parts
 from ..rkhs.landmarks import choose
 from ..rkhs.mixture import FeatureMixture, component, loading_step, posterior, summed
 from ..rkhs.positive import given
@@ -204,13 +204,8 @@ class KernelPCAMixture(
         kernel = with_width(as_kernel(self.kernel), "local")
         X = validation.check_rows(self, X, kernel, fit=True)
         rows = Rows.of(kernel, X, sample_weight, getattr(self, "feature_names_in_", None))
-        q, rho = self._components(), float(self.noise_variance)
-        rng = generator(self.random_state)
-        coordinates = self._coordinates(rows, self.n_parts * sum(each or 0 for each in q), rng)
-        starts = self._starts(kernel, coordinates, rows, X.shape[0], rng)
-        steps = partial(em, coordinates, q=q, rho=rho, w=rows.w, update=UPDATES[self.loadings])
-        best = best_run(starts, steps, self.tol, self.max_iter, coordinates.F, rows.w, q, rho, self.loadings)
-        mixture = best.last.mixture(coordinates)
+        q, rho = self._components(self.n_components), float(self.noise_variance)
+        ((best, mixture),) = self._runs(kernel, rows, X.shape[0], [(q, rho)])
         self.kernel_, self.densities_ = given(rows.kernel), list(mixture.densities)
         self._part_weights, self._part_clusters = mixture.weights, mixture.clusters
         self.weights_ = summed(mixture.weights[None], mixture.clusters)[0]
@@ -222,15 +217,28 @@ class KernelPCAMixture(
         diagnostics.warn_of_outside(self.solver_)
         self._warn(q)
 
-    def _components(self) -> list:
+    def _runs(
+        self, kernel: Kernel, rows: Rows, n: int, settings: Iterable[tuple[list, float]]
+    ) -> Iterator[tuple[Run, FeatureMixture]]:
+        """Yield the best run of EM for each (axes of each cluster, ρ), in one basis and from the same starts."""
+        rng, settings = generator(self.random_state), list(settings)
+        most = max(sum(each or 0 for each in q) for q, _ in settings)
+        coordinates = self._coordinates(rows, self.n_parts * most, rng)
+        starts = [cache(start) for start in self._starts(kernel, coordinates, rows, n, rng)]
+        for q, rho in settings:
+            steps = partial(em, coordinates, q=q, rho=rho, w=rows.w, update=UPDATES[self.loadings])
+            best = best_run(starts, steps, self.tol, self.max_iter, coordinates.F, rows.w, q, rho, self.loadings)
+            yield best, best.last.mixture(coordinates)
+
+    def _components(self, n_components: Any) -> list:
         """Return the number of axes wanted for each cluster."""
-        if self.n_components is None or isinstance(self.n_components, int | np.integer):
-            return [self.n_components] * self.n_clusters
-        q = list(self.n_components)
+        if n_components is None or isinstance(n_components, int | np.integer):
+            return [n_components] * self.n_clusters
+        q = list(n_components)
         if len(q) != self.n_clusters or not all(isinstance(each, int | np.integer) and each >= 0 for each in q):
             raise ValueError(
                 f"n_components must be an integer ≥ 0, None, or one such number for each of the {self.n_clusters} "
-                f"clusters, and {self.n_components!r} was given."
+                f"clusters, and {n_components!r} was given."
             )
         return q
 

@@ -13,7 +13,7 @@ from .._core.arrays import Array
 from .._core.blas import single_blas
 from .._core.tiles import map_rows
 from ..kernels import Kernel
-from ..linalg.operators import Covariance, Dense, Gram, Operator
+from ..linalg.operators import Covariance, Dense, Operator
 from .basis import Moments
 from .expansion import Expansion
 from .gaussian import FeatureGaussian, energies, energy
@@ -58,7 +58,7 @@ def class_subspaces(
     return [subspace[:qc] for subspace, qc in zip(subspaces, q, strict=True)]
 
 
-def _weights(X: Array, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _weights(X: Array | Operator, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights of the rows, which sum to 1, and their membership of the classes: (n,), (n, n_classes)."""
     w = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights / weights.sum()
     return w, np.eye(y.max() + 1)[y]
@@ -138,10 +138,10 @@ def _about_mean(moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
     return mean, moments.second - np.outer(mean, mean), moments.diagonal - mean @ mean
 
 
-def variance_within(kernel: Kernel, X: Array, y: np.ndarray, weights: np.ndarray | None = None) -> float:
+def variance_within(gram: Operator, y: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return Σ_c p_c tr C_c, without a decomposition."""
-    w, members = _weights(X, y, weights)
-    return float(Covariance(Gram(kernel, X), w, _mean_weights(w, members), y).diag().sum())
+    w, members = _weights(gram, y, weights)
+    return float(Covariance(gram, w, _mean_weights(w, members), y).diag().sum())
 
 
 def pooled_variance(subspaces: Sequence[Subspace], shares: Sequence[float]) -> float:

@@ -14,6 +14,7 @@ from ..linalg.signs import signs
 from ..linalg.solvers.exact import Exact
 from ..linalg.solvers.lanczos import Lanczos
 from .basis import Coordinates
+from .classes import relative_splits
 from .expansion import Expansion
 from .gaussian import FeatureGaussian, energy
 from .loadings import LoadingStep
@@ -48,6 +49,20 @@ class FeatureMixture:
             return np.log(self.weights) - np.column_stack(energies) / 2
 
         return map_rows(tile, X, self.densities[0].subspace.kernel.diag(in_float64(X)), width=width)
+
+
+def relative_logs(mixtures: Sequence[FeatureMixture], X: Array) -> list[np.ndarray]:
+    """Return log Σᵢ mᵢ exp(−½L̂ᵢ(x)) + k(x, x)/2ρ of each mixture, by which mixtures of one ρ can be compared.
+
+    k(x, x) is not needed, which rows of a precomputed matrix do not contain. Mixtures on the same anchors share one
+    evaluation of the kernel.
+    """
+    densities = [density for mixture in mixtures for density in mixture.densities]
+    parts = relative_splits([density.subspace for density in densities], X)
+    both = zip(densities, parts, strict=True)
+    terms = iter([energy(Y, r2, density.subspace.variances, density.rho) / -2 for density, (Y, r2) in both])
+    logs = [np.column_stack([next(terms) + np.log(m) for m in mixture.weights]) for mixture in mixtures]
+    return [np.logaddexp.reduce(each, axis=1) for each in logs]
 
 
 def summed(terms: np.ndarray, clusters: np.ndarray, add: np.ufunc = np.add) -> np.ndarray:
