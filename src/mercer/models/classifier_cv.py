@@ -35,7 +35,8 @@ from .targets import check_labels, class_components, class_priors
 OCTAVES = np.arange(-8, 9)  # of γ about 1/median: from far too wide to far too narrow for most data
 HALF_DECADES = np.arange(0, -11, -1) / 2  # of ρ: from all of the variance within classes to 1e-5 of it
 STEPS = 34  # numbers of components from 1 to the size of the largest class, in equal ratios
-AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components", "density")  # of the grid, in this order
+AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # of the grid, in this order
+WITH_DENSITIES = (*AXES, "density")
 DIGITS = 12  # to which average errors are compared: they may differ by rounding
 GridErrors = (
     Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)]
@@ -282,7 +283,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         """Average the errors over the folds, weighted by their sizes, and choose the first of the smallest."""
         self.errors_ = np.average(errors, axis=0, weights=sizes)
         index = np.unravel_index(np.argmin(np.round(self.errors_, DIGITS)), self.errors_.shape)
-        self.best_params_ = {name: self.grid_[name][i] for name, i in zip(AXES, index, strict=False)}
+        self.best_params_ = {name: self.grid_[name][i] for name, i in zip(WITH_DENSITIES, index, strict=False)}
         self.best_score_ = float(score_of(self.scoring, self.errors_[index]))
         with np.errstate(invalid="ignore"):  # of infinite losses
             self._spread = errors.std(axis=0)
@@ -297,7 +298,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         """All combinations and their scores, as columns."""
         indices = np.indices(self.errors_.shape).reshape(self.errors_.ndim, -1)
         results = {}
-        for name, index in zip(AXES, indices, strict=False):
+        for name, index in zip(WITH_DENSITIES, indices, strict=False):
             results[f"param_{name}"] = _objects(self.grid_[name])[index]
         return results | {
             "mean_test_score": score_of(self.scoring, self.errors_.ravel()),

@@ -203,14 +203,15 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return the completed samples, the model of them, and the number of iterations."""
         gaps, n_iter = np.isnan(Z).any(axis=1), 0
         full = start(Z)[0]
-        for _ in followed("imputation", range(ROUNDS if gaps.any() else 1)):
-            filler = self._fitted(full, start, rng)
+        last = ROUNDS if gaps.any() else 1
+        for number in followed("imputation", range(1, last + 1)):
+            filler = self._fitted(full, start, rng, self.n_starts if number == last else 1)
             full[gaps], n_iter = filler(Z[gaps], self.max_iter, self.tol, clock)
             if clock.warned:
                 break
         return full, filler, n_iter
 
-    def _fitted(self, full: np.ndarray, start: Conditional, rng: np.random.Generator) -> "_Filler":
+    def _fitted(self, full: np.ndarray, start: Conditional, rng: np.random.Generator, n_starts: int) -> "_Filler":
         """Return the filler fitted on complete samples."""
         kernel = RBF(gamma="median") if self.kernel is None else clone(as_kernel(self.kernel))
         full = np.maximum(full, 0) if kernel.nonnegative else full
@@ -219,7 +220,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         model = KernelPCA(q, kernel=kernel, solver=solver, random_state=int(rng.integers(2**31))).fit(full)
         donors = full[rng.permutation(len(full))[:DONORS]]  # in random order, which breaks ties
         rho = float(np.quantile(model.subspace_.split(full)[1], USUAL))
-        return _Filler(model, donors, self.n_starts if isinstance(kernel, Radial) else 1, rho, start)
+        return _Filler(model, donors, n_starts if isinstance(kernel, Radial) else 1, rho, start)
 
     def _trial(self, Z: np.ndarray, rng: np.random.Generator, clock: "_Clock") -> tuple[dict[str, float], float]:
         """Return the errors of hidden values, and their size relative to the conditional standard deviations."""

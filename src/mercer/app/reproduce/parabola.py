@@ -1,10 +1,12 @@
-"""The slides' parabola: linear PCA, and kernel PCA with a polynomial and an RBF kernel, components 1 to 8."""
+"""The slides' parabola: linear PCA, and kernel PCA with a polynomial, an RBF and a tanh kernel, components 1 to 8."""
+
+import warnings
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from ... import plots
-from ...kernels import RBF, Linear, Polynomial
+from ...kernels import RBF, Linear, Polynomial, Sigmoid
 from ...models.kernel_pca import KernelPCA
 from .output import Figure, Output, Report, Row, listed, reproduction, table
 
@@ -13,6 +15,7 @@ KERNELS = {
     "linear": Linear(),
     "polynomial": Polynomial(degree=2, gamma=1.0, coef0=1.0),
     "RBF": RBF.from_sigma(0.5),
+    "tanh": Sigmoid(gamma=0.5, coef0=-2.0),
 }
 COMPONENTS = 8
 ROWS, NOISE = 200, 0.1
@@ -21,9 +24,9 @@ SEED = 0
 
 @reproduction(NAME, "The slides' parabola")
 def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
-    """Fit PCA and kernel PCA with two kernels to points along a parabola."""
+    """Fit PCA and kernel PCA with three kernels to points along a parabola."""
     X = points()
-    models = {name: KernelPCA(COMPONENTS, kernel=kernel, solver="exact").fit(X) for name, kernel in KERNELS.items()}
+    models = {name: fit(name, COMPONENTS, X) for name in KERNELS}
     rows = []
     for name, model in models.items():
         rows += measure(name, model, X)
@@ -31,7 +34,14 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
     output.picture(draw_first(models, X), "Points coloured by intervals of their first component", "-first")
     output.picture(draw_components(models, X), "Components as functions of the plane", "-components")
     output.picture(draw_reconstructions(X), "Points reconstructed from one and from two components", "-reduction")
-    return rows, text(rows)
+    return rows, text(rows, models["tanh"].solver_.negative_mass)
+
+
+def fit(name: str, q: int, X: np.ndarray) -> KernelPCA:
+    """Fit q components; of the tanh, which is not positive semi-definite, those of the positive part."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The kernel matrix is indefinite")
+        return KernelPCA(q, kernel=KERNELS[name], solver="exact").fit(X)
 
 
 def points(seed: int = SEED) -> np.ndarray:
@@ -67,7 +77,7 @@ def thickness(X: np.ndarray) -> float:
 
 def reconstruct(name: str, q: int, X: np.ndarray) -> np.ndarray:
     """Return the points reconstructed from the first q components."""
-    return KernelPCA(q, kernel=KERNELS[name], solver="exact").fit(X).denoise(X)
+    return fit(name, q, X).denoise(X)
 
 
 def draw_first(models: dict[str, KernelPCA], X: np.ndarray) -> Figure:
@@ -100,7 +110,7 @@ def draw_reconstructions(X: np.ndarray) -> Figure:
     return figure
 
 
-def text(rows: list[Row]) -> tuple[str, ...]:
+def text(rows: list[Row], negative: float) -> tuple[str, ...]:
     """Tabulate the components and describe what the example illustrates."""
     found = {(r["kernel"], r["component"]): r for r in rows}
     lines = [[j, *(cell(found.get((name, j))) for name in KERNELS)] for j in range(1, COMPONENTS + 1)]
@@ -120,6 +130,8 @@ def text(rows: list[Row]) -> tuple[str, ...]:
         parabola and varies across it: components of small eigenvalues describe what the data have in common.""",
         f"""The first component orders the points along the parabola: rank correlation with x {orders}. With this
         width the first RBF component is not monotone at the two ends.""",
+        f"""The tanh is not positive semi-definite: {negative:.2%} of Σ|λ| are negative eigenvalues, which are left out.
+        Here its components resemble those of the polynomial kernel.""",
     )
     return table(["component", *(f"{name}: share, error" for name in KERNELS)], lines), listed(*notes)
 
