@@ -4,6 +4,7 @@
     MERCER_DATA=… python benchmarks/denoising.py splits        # the same digits, drawn otherwise
     MERCER_DATA=… python benchmarks/denoising.py compensation  # what compensated projections gain
     MERCER_DATA=… python benchmarks/denoising.py peers         # against scikit-learn's fit_inverse_transform
+    MERCER_DATA=… python benchmarks/denoising.py smoothers     # the smoother, clipped, linear and stabilised
     MERCER_DATA=… python benchmarks/denoising.py speed         # all points at once against one by one
 
 The tables of docs/denoising.md are what these print. Noise is drawn --draws times, from fixed seeds; what is chosen (a
@@ -21,12 +22,18 @@ from sklearn.decomposition import PCA
 from mercer import KernelPCA, select
 from mercer._core import registry
 from mercer.kernels import Matern
-from mercer.preimage import Learned, in_batches, projection
+from mercer.preimage import Learned, Smoother, in_batches, projection
 from mercer.rkhs import principal_subspace
 
 TOP = 2.0  # the range of the pixels, for PSNR
 CHOSEN_AT = (16, 64, 256)
 ONE_BY_ONE = 50
+STABILIZERS = (0.0, 0.1)
+SMOOTHERS = {
+    f"{weights}, {'all' if k is None else k}{', stabilised' * (s > 0)}": Smoother(k, weights=weights, stabilizer=s)
+    for k in (10, None)
+    for weights, s in [("clipped", 0.0), *(("linear", s) for s in STABILIZERS)]
+}
 
 
 def fitted(task, q=None):
@@ -151,6 +158,25 @@ def _gain(task, subspace, method, noisy):
     return f"{np.mean(compensated) - np.mean(plain):+.2f}"
 
 
+def smoothers_table(n_draws):
+    """The smoother of eq. 19 in its forms, in decibels at three numbers of components; the best form of each line."""
+    tasks, rows = {"USPS": usps()._replace(components=(16, 64, 256)), "digits": digits(), "moons": moons()}, []
+    for name, task in tasks.items():
+        whole = fitted(task)
+        for noise in {"none": None} | task.noises:
+            noisy = [task.clean] if noise == "none" else draws(task, noise, n_draws)
+            found = {form: [_smoothed(task, whole[:q], form, noisy) for q in task.components] for form in SMOOTHERS}
+            best = max(found, key=lambda form, found=found: max(found[form]))
+            cells = [" ".join(f"{value:.2f}" for value in found[form]) for form in SMOOTHERS]
+            rows.append([name, noise, *cells, best])
+    table(["data", "noise", *SMOOTHERS, "best"], rows)
+
+
+def _smoothed(task, subspace, form, noisy):
+    rows, _ = cleaned(subspace, SMOOTHERS[form], noisy)
+    return np.mean([decibels(X, task.clean) for X in rows])
+
+
 def speed_table(_):
     """Milliseconds for a point, all at once and one by one."""
     task, rows = usps(), []
@@ -182,6 +208,7 @@ PARTS = {
     "splits": splits_table,
     "compensation": compensation_table,
     "peers": peer_tables,
+    "smoothers": smoothers_table,
     "speed": speed_table,
 }
 

@@ -173,6 +173,27 @@ def test_the_template_compiles_to_neon(tmp_path):
     assert code.count("fmla\tv") > 100
 
 
+def test_figures_of_benchmarks_are_kept_and_written_into_their_page(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import results
+
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "results")
+    monkeypatch.setattr(results, "DOCS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["benchmarks/some.py", "--quick"])
+    (tmp_path / "page.md").write_text("before\n\n<!-- some -->\nold\n<!-- end of some -->\nafter\n")
+    first = results.Results("some")
+    assert [first.once(lambda: [1.5, 2], "model", 0), first.once(pytest.fail, "model", 0)] == [[1.5, 2], [1.5, 2]]
+    assert results.Results("some").once(pytest.fail, "model", 0) == [1.5, 2]  # another run goes on
+    assert results.Results("some", again=True).figures == {}
+    monkeypatch.setattr("sys.argv", ["benchmarks/some.py"])
+    assert results.Results("some").figures == {}  # other settings do not
+    for _ in range(2):
+        first.publish("page.md", ["| a |"])
+    text = (tmp_path / "page.md").read_text()
+    assert text.startswith("before\n\n<!-- some -->\n\n`python benchmarks/some.py --quick`, 20")
+    assert text.endswith(":\n\n| a |\n\n<!-- end of some -->\nafter\n")
+
+
 def test_benchmarks_are_kept_over_time(tmp_path, monkeypatch):
     """Rows are appended to one file, and the picture has a panel for each measure."""
     pytest.importorskip("matplotlib", reason="matplotlib draws the picture")
