@@ -56,13 +56,15 @@ class HeldOutMixtures:
         """
         ratios, plain = np.asarray(noise_ratios), np.flatnonzero(np.asarray(shrinkages) == 0)
         found = np.full((len(shrinkages), len(log_priors), len(ratios), len(q)), np.inf)
-        noisy, tried = np.flatnonzero(ratios > 0), [i for i, candidate in enumerate(q) if candidate is not False]
+        noisy, tried = np.flatnonzero(ratios > 0), np.flatnonzero([candidate is not False for candidate in q])
         if 0 in (len(plain), len(noisy), len(tried)):
             return found
         rho = self.variance * ratios[noisy]
-        E = np.array([self._energies(density, c, [q[i][c] for i in tried], rho) for c in range(len(self.classes))])
+        kept = [each for each in q if each is not False]
+        E = np.array([self._energies(density, c, [each[c] for each in kept], rho) for c in range(len(self.classes))])
         for p, log_prior in enumerate(log_priors):
-            found[np.ix_(plain, [p], noisy, tried)] = loss(E - 2 * log_prior.reshape(-1, 1, 1, 1), truth, ratios[noisy])
+            cost = E - 2 * log_prior.reshape(-1, 1, 1, 1)
+            found[np.ix_(plain, np.array([p]), noisy, tried)] = loss(cost, truth, ratios[noisy])
         return found
 
     def _energies(self, density: KernelPCAMixture, c: int, q: Sequence, rho: np.ndarray) -> np.ndarray:

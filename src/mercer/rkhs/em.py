@@ -131,7 +131,7 @@ def run(start: Start, steps: Steps, tol: float, max_iter: int, *settings: Any) -
     return Run(step, bounds, False)
 
 
-def best_run(starts: list[Callable[[], Start]], steps: Steps, tol: float, max_iter: int, *settings: Any) -> Run:
+def best_run(starts: Sequence[Callable[[], Start]], steps: Steps, tol: float, max_iter: int, *settings: Any) -> Run:
     """Return the run of the highest bound; ``steps`` are the iterations from the responsibilities of a start."""
     runs = (run(start(), steps, tol, max_iter, *settings) for start in followed("starts of EM", starts))
     with single_blas:
