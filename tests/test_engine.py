@@ -164,6 +164,29 @@ def test_kept_tiles_give_the_answer_of_tiles_that_are_made_anew():
     assert kept.solver_.note == made.solver_.note == ""
 
 
+@pytest.mark.parametrize("kernel", [RBF(0.1), Matern(gamma=0.1), Matern(nu=0.5, gamma=0.1), Laplacian(0.02)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tiles_that_are_rounded_to_integers_give_the_eigenvalues(kernel, dtype):
+    """Many columns: values of K are stored to 2⁻³², and the float64 eigenvalues are good to 1e-10."""
+    X = (np.random.default_rng(0).normal(size=(500, 100)) / np.sqrt(np.arange(1, 101))).astype(dtype)
+    gram = Gram(kernel, X).rounded()
+    assert gram.cheap
+    V = np.random.default_rng(1).normal(size=(500, 3))
+    K = kernel(X.astype(float), X.astype(float))
+    tolerance = 2**-32 * np.abs(V).sum(axis=0).max() if dtype == np.float64 else 1e-3
+    np.testing.assert_allclose(gram @ V, K @ V, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(gram.coarse() @ V, K @ V, rtol=0, atol=1e-3)
+    assert (gram @ V).dtype == dtype
+    assert (gram.coarse() @ V).dtype == np.float32
+    model = KernelPCA(5, kernel=kernel, solver="davidson", random_state=0).fit(X)
+    exact = KernelPCA(5, kernel=kernel, solver="exact").fit(X.astype(float))
+    assert model.solver_.note == ""
+    rtol = 1e-10 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=rtol)
+    np.testing.assert_allclose(model.total_variance_, exact.total_variance_, rtol=rtol)
+    np.testing.assert_allclose(abs(model.transform(X)), abs(exact.transform(X)), atol=1e-4)
+
+
 def test_auto_chooses_by_size():
     assert isinstance(choose("auto", 100, 5), Exact)
     assert isinstance(choose("auto", 20_000, 10), Davidson)

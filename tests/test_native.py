@@ -203,6 +203,49 @@ def test_every_width_of_v(p, dtype):
     assert_close_sums(product(MATERN32, X, X, V), K, V)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != LAPLACIAN])
+@pytest.mark.parametrize("size", SIZES + EMPTY)
+def test_values_from_norms_and_inner_products(size, kind, dtype):
+    h, m, d, _ = size
+    X, Y = draw("f8", (h, d), (m, d))
+    norms = [np.sum(A**2, axis=1, keepdims=True).astype(dtype) for A in (X, Y)]
+    out = (X @ Y.T).astype(dtype)
+    t = np.maximum(norms[0] + norms[1].T - 2 * out, 0)
+    native.expanded(kind, 0.3, 1.5, *norms, out)
+    exact, exponent = reference(kind, 0.3, 1.5, np.sqrt(t.reshape(-1, 1)), np.zeros((1, 1), dtype))
+    np.testing.assert_array_less(
+        abs(out.ravel() - exact[:, 0]), 8 * FINEST[dtype].eps * (1 + exponent[:, 0]) * exact[:, 0] + FINEST[dtype].tiny
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES + EMPTY)
+def test_stored_tiles_multiply_from_both_sides(size, dtype):
+    """Values from 0 to 1 are stored to half a unit, 0 and 1 exactly, and their products are those of the integers."""
+    h, w, _, p = size
+    one = 2**31 - 1
+    K = np.random.default_rng(0).random((h, w)).astype(dtype)
+    K[:1, :1], K[-1:, -1:] = 0, 1
+    Q = np.full(K.shape, -1, np.int32)
+    native.rounded(K, Q)
+    np.testing.assert_allclose(Q, K.astype("f8") * one, rtol=0, atol=0.5)
+    V, W = draw(dtype, (w, p), (h, p))
+    KV, KW = np.full((h, p), np.nan, dtype), np.full((w, p), np.nan, dtype)
+    native.stored(Q, V, W, KV, KW, True)
+    assert_close_sums(KV, Q, V)
+    assert_close_sums(KW, Q.T, W)
+    native.stored(Q, V, W, KV, KW, False)
+    assert_close_sums(KV, Q, V)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_outside_the_range_are_stored_as_its_ends(dtype):
+    Q = np.empty((1, 5), np.int32)
+    native.rounded(np.array([[-1, 2, np.nan, np.inf, 1 + 1e-7]], dtype), Q)
+    np.testing.assert_array_equal(Q / (2**31 - 1), [[0, 1, 0, 1, 1]])
+
+
 @pytest.mark.parametrize("d", [64, 700])
 def test_large_d_takes_narrower_tiles(d):
     X, V = draw("f8", (90, d), (90, 3))
@@ -256,6 +299,7 @@ def test_inputs_are_left_alone():
 
 X23, Y43, V42, OUT22 = np.ones((2, 3)), np.ones((4, 3)), np.ones((4, 2)), np.ones((2, 2))
 F23 = X23.astype("f4")
+Q22 = OUT22.astype("i4")
 FROZEN = np.ones((2, 2))
 FROZEN.flags.writeable = False
 
@@ -286,6 +330,13 @@ FROZEN.flags.writeable = False
         (TypeError, "float32 or float64", lambda: native.exp_into(np.ones(3, ">f8"))),
         (TypeError, "bytes-like", lambda: native.exp_into([1.0])),
         (ValueError, "stripe must be in", lambda: native.symmetric(RBF, 1, 1, V42, V42, V42, 2, 2)),
+        (TypeError, "out must be int32", lambda: native.rounded(X23, X23.copy())),
+        (TypeError, "out must be int32", lambda: native.rounded(X23, X23.astype("i8"))),
+        (ValueError, r"out must be \(2, 3\)", lambda: native.rounded(X23, Y43.astype("i4"))),
+        (TypeError, "Q must be int32", lambda: native.stored(OUT22, X23, X23, X23.copy(), X23.copy(), True)),
+        (ValueError, r"V must be \(2, 2\)", lambda: native.stored(Q22, V42, OUT22, OUT22, OUT22, True)),
+        (ValueError, r"KW must be \(2, 2\)", lambda: native.stored(Q22, OUT22, OUT22, OUT22, V42, True)),
+        (ValueError, r"Z must be \(4, 1\)", lambda: native.expanded(RBF, 1, 1, X23[:, :1].copy(), V42, OUT22)),
         (ValueError, "stripe must be in", lambda: native.symmetric(RBF, 1, 1, V42, V42, V42, 0, 0)),
     ],
 )
@@ -343,6 +394,7 @@ for name, arguments in {
     "tile": (0, 1.0, 1.0, wide, wide, np.empty((0, 0))),
     "product": (0, 1.0, 1.0, X, X, np.empty((3, 0)), np.empty((2**59, 0))),
     "exp_into": (wide,),
+    "rounded": (wide, np.empty((0, 2**59), "i4")),
 }.items():
     try:
         getattr(_native, name.strip())(*arguments)

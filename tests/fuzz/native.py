@@ -12,6 +12,9 @@ except ImportError:
 
 ERRORS = (ValueError, TypeError, BufferError, MemoryError, OverflowError)
 TOLERANCE = {"d": 1e-9, "f": 1e-3}
+NAMES = ["tile", "product", "symmetric", "profile", "exp_into", "expanded", "rounded", "stored"]
+INTEGERS = {"rounded": 1, "stored": 0}  # the number of the array of integers
+UNCHECKED = {"profile", "exp_into", "expanded", *INTEGERS}  # tests/test_native.py compares them
 HUGE = [2**31, 2**40, 2**61, 2**62, 2**63 - 1]
 
 
@@ -19,16 +22,23 @@ def called(rng: np.random.Generator) -> str | None:
     """Call a function of the extension with random arguments."""
     if _native is None or not _native.instances():
         return None
-    name = ["tile", "product", "symmetric", "profile", "exp_into"][rng.integers(5)]
+    name = NAMES[rng.integers(len(NAMES))]
     a, kind = float(10.0 ** rng.integers(-3, 3)), int(rng.integers(-1, 8))
     h, m, d, p = (int(rng.integers(0, limit)) for limit in (120, 120, 40, 20))
     h, m, p = (2 * side if rng.random() < 0.1 else side for side in (h, m, p))
     dtype = "f" if rng.random() < 0.5 else "d"
     shapes = {"tile": [(h, d), (m, d), (h, m)], "product": [(h, d), (m, d), (m, p), (h, p)]}
     shapes |= {"symmetric": [(h, d), (h, p), (h, p)], "profile": [(h, m)], "exp_into": [(h, m)]}
+    shapes |= {"expanded": [(h, 1), (m, 1), (h, m)], "rounded": [(h, m), (h, m)]}
+    shapes |= {"stored": [(h, m), (m, p), (h, p), (h, p), (m, p)]}
     wrong = rng.random() < 0.4
     arrays = [_array(shape, dtype, rng, wrong) for shape in shapes[name]]
-    arguments = arrays if name == "exp_into" else [kind, a, 1.5, *arrays]
+    if name in INTEGERS:
+        with np.errstate(invalid="ignore"):
+            arrays[INTEGERS[name]] = arrays[INTEGERS[name]].astype(np.int32)
+    arguments = arrays if name in ("exp_into", *INTEGERS) else [kind, a, 1.5, *arrays]
+    if name == "stored":
+        arguments = [*arrays, bool(rng.integers(2))]
     if name == "symmetric":
         stripes = int(rng.integers(1, 5)) if rng.random() < 0.8 else HUGE[rng.integers(3)]
         arguments += [0, stripes]
@@ -37,7 +47,7 @@ def called(rng: np.random.Generator) -> str | None:
         getattr(_native, name)(*arguments)
     except ERRORS:
         return None if wrong or kind not in range(7) or name == "symmetric" else f"{name}: sound arguments are refused"
-    if wrong or kind not in range(7) or name in {"profile", "exp_into"} or (name == "symmetric" and stripes > 1):
+    if wrong or kind not in range(7) or name in UNCHECKED or (name == "symmetric" and stripes > 1):
         return None
     K = _reference(kind, a, *(given[:2] if name != "symmetric" else given[:1] * 2))
     expected = K if name == "tile" else K @ given[-2].astype(float)

@@ -11,7 +11,7 @@ from mercer import KernelPCA
 from mercer._core import registry, tiles
 from mercer.eigen import Operator, Uncentred, eigenpairs
 from mercer.kernels import RBF, Cosine, Laplacian, Linear, Matern, Normalized, Polynomial
-from mercer.linalg.operators import Covariance, Dense, Gram
+from mercer.linalg.operators import Covariance, Dense, Gram, Kept
 from mercer.testing import OPERATOR_LAWS, check_operator, tile_height
 from mercer.testing.comparisons import obeyed
 from mercer.testing.operators import MEMBERS
@@ -355,7 +355,7 @@ def test_sums_over_many_tiles_keep_their_digits():
 def test_kept_tiles_are_the_tiles():
     X = rows(np.float32, 40)
     kernel, V = RBF().bind(X), np.random.default_rng(0).normal(size=(40, 3))
-    gram, kept = Gram(kernel, X), Gram(kernel, X, kept={})
+    gram, kept = Gram(kernel, X), Gram(kernel, X, kept=Kept(kernel, X))
     with tile_height(7, 7):
         for _ in range(2):  # made, and read again
             np.testing.assert_allclose(kept @ V, gram @ V, rtol=1e-5, atol=1e-5)

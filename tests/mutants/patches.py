@@ -145,8 +145,8 @@ MUTANTS = [
     Mutant(
         "the diagonal tile used twice",
         "_core/tiles.py",
-        "            if i != j:\n                out[j, ...] += tile.T @ V[i, ...]",
-        "            out[j, ...] += tile.T @ V[i, ...]",
+        "            K_V, Kt_V = products(tile, V[i, ...], V[j, ...], i != j)\n            out[i, ...] += K_V\n            if i != j:",
+        "            K_V, Kt_V = products(tile, V[i, ...], V[j, ...], True)\n            out[i, ...] += K_V\n            if True:",
         TILES,
     ),
     Mutant(
@@ -176,6 +176,13 @@ MUTANTS = [
         "kept.get((i.start, j.start))",
         "kept.get((0, j.start))",
         ("tests/laws/test_operators.py::test_kept_tiles_are_the_tiles",),
+    ),
+    Mutant(
+        "stored tiles of another scale",
+        "linalg/operators.py",
+        "V / native.ONE",
+        "V / (native.ONE * (1 + 1e-7))",
+        ("tests/test_engine.py::test_tiles_that_are_rounded_to_integers_give_the_eigenvalues[float64-RBF(gamma=0.1)]",),
     ),
     Mutant(
         "Jt without the mean weights",

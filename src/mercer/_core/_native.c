@@ -56,6 +56,8 @@
 #define profile TYPED(profile)
 #define profile_kind TYPED(profile_kind)
 #define profile_loop TYPED(profile_loop)
+#define expanded_kind TYPED(expanded_kind)
+#define expanded_loop TYPED(expanded_loop)
 #define pack TYPED(pack)
 #define unpack TYPED(unpack)
 #define distances TYPED(distances)
@@ -71,6 +73,10 @@
 #define product_loop TYPED(product_loop)
 #define band TYPED(band)
 #define symmetric_loop TYPED(symmetric_loop)
+#define fixed TYPED(fixed)
+#define converted TYPED(converted)
+#define round_loop TYPED(round_loop)
+#define stored_loop TYPED(stored_loop)
 
 enum { RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN, KINDS };
 
@@ -93,6 +99,7 @@ enum {
     BAND = 512                /* rows that use one packing of the columns, in the symmetric product */
 };
 
+#define UNIT 2147483647 /* stands for 1 in tiles of 32-bit integers, which hold values from 0 to 1 */
 #define MOST ((Py_ssize_t)1 << (sizeof(Py_ssize_t) > 4 ? 33 : 28)) /* of a side of an array: no product overflows */
 
 static Py_ssize_t least(Py_ssize_t a, Py_ssize_t b) { return a < b ? a : b; }
@@ -157,15 +164,15 @@ static int runs(int instance)
 /* One call: its kernel, and its arrays, opened and closed together. */
 typedef struct {
     Kernel kernel;
-    Py_buffer arrays[4];
+    Py_buffer arrays[5];
     int opened;
     char type; /* 'd' or 'f', the same for all */
 } Call;
 
 #define fail(...) (PyErr_Format(__VA_ARGS__), -1)
 
-/* Opens one more C-contiguous array; ndim < 0 allows any number of dimensions. */
-static int open_array(Call *call, PyObject *object, const char *name, int ndim, int writable)
+/* Opens one more C-contiguous array, of any type; ndim < 0 allows any number of dimensions. */
+static int open_buffer(Call *call, PyObject *object, const char *name, int ndim, int writable)
 {
     Py_buffer *view = &call->arrays[call->opened];
     if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0) {
@@ -173,17 +180,41 @@ static int open_array(Call *call, PyObject *object, const char *name, int ndim, 
         return fail(PyExc_ValueError, "%s must be a C-contiguous%s array", name, writable ? ", writable" : "");
     }
     call->opened++;
-    const char *given = view->format ? view->format : "B", *format = given + (*given == '@' || *given == '=');
-    if ((*format != 'd' && *format != 'f') || format[1])
-        return fail(PyExc_TypeError, "%s must be native float32 or float64, and its format is '%s'", name, given);
-    if (call->opened == 1) call->type = *format;
-    if (call->type != *format)
-        return fail(PyExc_TypeError, "%s must have the dtype of X, '%c', and it has '%c'", name, call->type, *format);
     for (int i = 0; i < view->ndim; i++) /* sides beside one of 0 can be of any size: products of them overflow */
         if (view->shape[i] > MOST) return fail(PyExc_ValueError, "%s has a side of %zd", name, view->shape[i]);
     if (ndim >= 0 && view->ndim != ndim)
         return fail(PyExc_ValueError, "%s must have %d dimensions, and it has %d", name, ndim, view->ndim);
     return 0;
+}
+
+static const char *format_of(const Py_buffer *view)
+{
+    const char *given = view->format ? view->format : "B";
+    return given + (*given == '@' || *given == '=');
+}
+
+/* Opens one more array of real numbers, all of one type. */
+static int open_array(Call *call, PyObject *object, const char *name, int ndim, int writable)
+{
+    if (open_buffer(call, object, name, ndim, writable) < 0) return -1;
+    const Py_buffer *view = &call->arrays[call->opened - 1];
+    const char *format = format_of(view);
+    if ((*format != 'd' && *format != 'f') || format[1])
+        return fail(PyExc_TypeError, "%s must be native float32 or float64, and its format is '%s'", name, view->format);
+    if (call->opened == 1) call->type = *format;
+    if (call->type != *format)
+        return fail(PyExc_TypeError, "%s must have the dtype of X, '%c', and it has '%c'", name, call->type, *format);
+    return 0;
+}
+
+/* Opens one more matrix, of 32-bit integers. */
+static int open_integers(Call *call, PyObject *object, const char *name, int writable)
+{
+    if (open_buffer(call, object, name, 2, writable) < 0) return -1;
+    const Py_buffer *view = &call->arrays[call->opened - 1];
+    const char *format = format_of(view);
+    if ((*format == 'i' || *format == 'l') && view->itemsize == sizeof(int32_t)) return 0;
+    return fail(PyExc_TypeError, "%s must be int32, and its format is '%s'", name, view->format ? view->format : "B");
 }
 
 static int check_processor(void)
@@ -313,6 +344,20 @@ static PyObject *py_profile(PyObject *module, PyObject *args)
     return close_call(&call);
 }
 
+static PyObject *py_expanded(PyObject *module, PyObject *args)
+{
+    Call call = {.opened = 0};
+    Kernel *k = &call.kernel;
+    PyObject *o[3];
+    const Py_buffer *X = call.arrays, *Z = X + 1, *G = X + 2;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iddOOO:expanded", &k->kind, &k->a, &k->b, o, o + 1, o + 2)) return NULL;
+    if (open_call(&call, "XZ", o) == 0 && check_shape(X, "X", X->shape[0], 1) == 0 &&
+        check_shape(Z, "Z", Z->shape[0], 1) == 0 && check_shape(G, "out", X->shape[0], Z->shape[0]) == 0)
+        RUN(expanded_loop, k, X->buf, X->shape[0], Z->buf, Z->shape[0], G->buf);
+    return close_call(&call);
+}
+
 static PyObject *py_product(PyObject *module, PyObject *args)
 {
     Call call = {.opened = 0};
@@ -346,16 +391,51 @@ static PyObject *py_symmetric(PyObject *module, PyObject *args)
     return close_call(&call);
 }
 
+static PyObject *py_rounded(PyObject *module, PyObject *args)
+{
+    Call call = {.opened = 0};
+    PyObject *k, *out;
+    const Py_buffer *K = call.arrays, *Q = K + 1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:rounded", &k, &out)) return NULL;
+    if (check_processor() == 0 && open_array(&call, k, "K", 2, 0) == 0 && open_integers(&call, out, "out", 1) == 0 &&
+        check_shape(Q, "out", K->shape[0], K->shape[1]) == 0)
+        RUN(round_loop, K->buf, K->shape[0] * K->shape[1], Q->buf);
+    return close_call(&call);
+}
+
+static PyObject *py_stored(PyObject *module, PyObject *args)
+{
+    Call call = {.opened = 0};
+    PyObject *q, *o[4];
+    int both;
+    const Py_buffer *V = call.arrays, *W = V + 1, *KV = V + 2, *KW = V + 3, *Q = V + 4;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOp:stored", &q, o, o + 1, o + 2, o + 3, &both)) return NULL;
+    if (check_processor() == 0 && open_array(&call, o[0], "V", 2, 0) == 0 && open_array(&call, o[1], "W", 2, 0) == 0 &&
+        open_array(&call, o[2], "KV", 2, 1) == 0 && open_array(&call, o[3], "KW", 2, 1) == 0 &&
+        open_integers(&call, q, "Q", 0) == 0 && check_shape(V, "V", Q->shape[1], V->shape[1]) == 0 &&
+        check_shape(W, "W", Q->shape[0], V->shape[1]) == 0 &&
+        check_shape(KV, "KV", Q->shape[0], V->shape[1]) == 0 && check_shape(KW, "KW", Q->shape[1], V->shape[1]) == 0)
+        RUN(stored_loop, Q->buf, Q->shape[0], Q->shape[1], V->buf, W->buf, V->shape[1], KV->buf, KW->buf, both);
+    return close_call(&call);
+}
+
 static PyMethodDef methods[] = {
     {"instances", py_instances, METH_NOARGS, "instances() -> list: those that this processor runs, the best first."},
     {"active", py_active, METH_NOARGS, "active() -> str: the instance in use."},
     {"use", py_use, METH_VARARGS, "use(name): use this instance from now on, in the whole process."},
     {"exp_into", py_exp_into, METH_O, "exp_into(buf): buf = exp(buf)."},
     {"profile", py_profile, METH_VARARGS, "profile(kind, a, b, t): t = k(max(t, 0)) for squared distances t."},
+    {"expanded", py_expanded, METH_VARARGS,
+     "expanded(kind, a, b, X, Z, out): out = k(X + Z.T - 2 out) for squared norms X, Z in columns, and products out."},
     {"tile", py_tile, METH_VARARGS, "tile(kind, a, b, X, Y, out): out = K(X, Y)."},
     {"product", py_product, METH_VARARGS, "product(kind, a, b, X, Y, V, out): out = K(X, Y) @ V."},
     {"symmetric", py_symmetric, METH_VARARGS,
      "symmetric(kind, a, b, X, V, out, stripe, stripes): out over all stripes sums to K(X, X) @ V."},
+    {"rounded", py_rounded, METH_VARARGS, "rounded(K, out): out = K * (2^31 - 1) as int32, for K from 0 to 1."},
+    {"stored", py_stored, METH_VARARGS,
+     "stored(Q, V, W, KV, KW, both): KV = Q @ V for a tile of integers; KW = Q' @ W if both are asked for."},
     {NULL, NULL, 0, NULL}};
 
 /* Calls share no state but the instance in use, so the module needs no GIL and serves interpreters with a GIL of their own. Headers of the
@@ -453,6 +533,15 @@ INLINE vec root(vec x)
 }
 #endif
 
+/* LANES integers as real numbers */
+typedef int32_t fixed __attribute__((vector_size(LANES * 4), may_alias));
+INLINE vec converted(const int32_t *q)
+{
+    fixed x;
+    memcpy(&x, q, sizeof x);
+    return __builtin_convertvector(x, vec);
+}
+
 INLINE vec magnitude(vec x) { return (vec)((ints)x & ~(ints)SPLAT((REAL)-0.0)); }
 
 INLINE REAL total(vec v)
@@ -515,6 +604,7 @@ INLINE vec at_least(REAL low, vec x) { return x < low ? low : x; }
 INLINE vec at_most(REAL high, vec x) { return x > high ? high : x; }
 INLINE vec root(vec x) { return LIBM(sqrt)(x); }
 INLINE vec magnitude(vec x) { return LIBM(fabs)(x); }
+INLINE vec converted(const int32_t *q) { return (REAL)*q; }
 INLINE REAL total(vec v) { return v; }
 INLINE void decay(vec *s) { EACH(g) s[g] = LIBM(exp2)(s[g]); }
 INLINE void exponential(vec *x) { EACH(g) x[g] = LIBM(exp)(x[g]); }
@@ -596,6 +686,44 @@ INLINE void profile_kind(const Kernel *kernel, const int kind, real *t, Py_ssize
 TARGET static int profile_loop(const Kernel *kernel, real *t, Py_ssize_t n)
 {
 #define CASE(kind) case kind: profile_kind(kernel, kind, t, n); break
+    switch (kernel->kind) {
+        CASE(RBF); CASE(INVERSE_MULTIQUADRIC); CASE(RATIONAL_QUADRATIC);
+        CASE(MATERN12); CASE(MATERN32); CASE(MATERN52); CASE(LAPLACIAN);
+    }
+#undef CASE
+    return 0;
+}
+
+INLINE void expanded_kind(const Kernel *kernel, const int kind, const real *x2, Py_ssize_t h, const real *z2,
+                          Py_ssize_t w, real *G)
+{
+    for (Py_ssize_t i = 0; i < h; i++) {
+        for (Py_ssize_t j = 0; j < w; j += GROUP * LANES) {
+            const Py_ssize_t size = least(GROUP * LANES, w - j) * sizeof(REAL);
+            vec t[GROUP], z[GROUP];
+            if (size == sizeof t) {
+                EACH(g) memcpy(t + g, G + i * w + j + g * LANES, sizeof(vec));
+                EACH(g) memcpy(z + g, z2 + j + g * LANES, sizeof(vec));
+            } else { /* the last, partial group of a row */
+                memset(t, 0, sizeof t);
+                memset(z, 0, sizeof z);
+                memcpy(t, G + i * w + j, size);
+                memcpy(z, z2 + j, size);
+            }
+            EACH(g) t[g] = at_least(0, (x2[i] + z[g]) - 2 * t[g]);
+            profile(kernel, kind, t);
+            if (size == sizeof t)
+                EACH(g) memcpy(G + i * w + j + g * LANES, t + g, sizeof(vec));
+            else
+                memcpy(G + i * w + j, t, size);
+        }
+    }
+}
+
+/* G -> k(|x|^2 + |z|^2 - 2 G) in place, for inner products that BLAS made. */
+TARGET static int expanded_loop(const Kernel *kernel, const real *x2, Py_ssize_t h, const real *z2, Py_ssize_t w, real *G)
+{
+#define CASE(kind) case kind: expanded_kind(kernel, kind, x2, h, z2, w, G); break
     switch (kernel->kind) {
         CASE(RBF); CASE(INVERSE_MULTIQUADRIC); CASE(RATIONAL_QUADRATIC);
         CASE(MATERN12); CASE(MATERN32); CASE(MATERN52); CASE(LAPLACIAN);
@@ -839,6 +967,47 @@ static int symmetric_loop(const Kernel *kernel, const real *X, Py_ssize_t n, con
     for (Py_ssize_t k = 0; k * height < n; k++) {
         const Py_ssize_t turn = k % round, owner = turn < stripes ? turn : round - 1 - turn;
         if (owner == stripe) band(kernel, X, n, V, p, out, k * height, least(n, (k + 1) * height), &s);
+    }
+    free(s.memory);
+    return 0;
+}
+
+/* What is not between 0 and 1, NaN included, becomes 0 or 1. */
+TARGET static int round_loop(const real *K, Py_ssize_t n, int32_t *out)
+{
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const double k = K[i] > 0 ? (K[i] < 1 ? K[i] : 1) : 0;
+        out[i] = (int32_t)(k * UNIT + 0.5);
+    }
+    return 0;
+}
+
+/* KV = Q V, and KW = Q' W if both are asked for: a tile of integers is converted in cache, and serves twice. */
+TARGET static int stored_loop(const int32_t *Q, Py_ssize_t h, Py_ssize_t w, const real *V, const real *W, Py_ssize_t p,
+                              real *KV, real *KW, int both)
+{
+    Scratch s;
+    memset(KV, 0, h * p * sizeof(REAL));
+    memset(KW, 0, w * p * sizeof(REAL));
+    if (allocate(&s, 0, p) < 0) return -1;
+    for (Py_ssize_t j = 0; j < w; j += s.columns) {
+        const Py_ssize_t n = least(s.columns, w - j), strips = quotient_up(n, COLUMNS), whole = n / COLUMNS;
+        pack(V + j * p, n, p, s.V);
+        memset(s.KV, 0, strips * STRIP * p * sizeof(vec));
+        for (Py_ssize_t i = 0; i < h; i += HEIGHT) {
+            const Py_ssize_t rows = least(HEIGHT, h - i);
+            for (Py_ssize_t r = 0; r < rows; r++) {
+                const int32_t *q = Q + (i + r) * w + j;
+                vec *t = s.T + r * STRIP;
+                for (Py_ssize_t k = 0; k < whole; k++, q += COLUMNS, t += HEIGHT * STRIP)
+                    UNROLL for (int v = 0; v < STRIP; v++) t[v] = converted(q + v * LANES);
+                for (Py_ssize_t l = whole * COLUMNS; l < strips * COLUMNS; l++)
+                    ((REAL *)t)[l - whole * COLUMNS] = l < n ? (REAL)q[l - whole * COLUMNS] : 0;
+            }
+            dots(s.T, rows, 0, strips, s.V, p, KV + i * p);
+            if (both) outer(s.T, rows, 0, strips, W + i * p, p, s.KV);
+        }
+        unpack(s.KV, n, p, KW + j * p);
     }
     free(s.memory);
     return 0;

@@ -36,6 +36,7 @@ def _selected(module: Any, simd: str) -> Any:
 _native = None if os.environ.get("MERCER_NATIVE") == "0" else _selected(_native, os.environ.get("MERCER_SIMD", ""))
 
 # numbers of columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
+ONE = 2**31 - 1  # stands for 1 in tiles of 32-bit integers
 FUSED_COLUMNS = 256
 TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
 
@@ -56,6 +57,19 @@ def profile(kernel: Any, t: Array) -> Any:
         return kernel.profile(np.maximum(t, 0, out=t))
     _native.profile(*_profile(kernel), t)
     return t
+
+
+def expanded(kernel: Any, Z: Array) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None:
+    """Return the function (x₂, z₂, xᵀz) ↦ k(x₂ + z₂ − 2xᵀz) of squared norms, written over xᵀz; or None."""
+    if not _supports(kernel, Z, Z.shape[1]):
+        return None
+
+    def k(x2: np.ndarray, z2: np.ndarray, products: np.ndarray) -> np.ndarray:
+        out = np.ascontiguousarray(products)
+        _native.expanded(*_profile(kernel), x2[:, None], z2[:, None], out)
+        return out
+
+    return k
 
 
 def tile(kernel: Any, Z: Array) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -98,6 +112,27 @@ def symmetric(kernel: Any, X: Array) -> Callable[[np.ndarray, int, int], np.ndar
         return out
 
     return share
+
+
+def rounded(kernel: Any, X: Array) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return the function that stores a tile of k(X, X) as 32-bit integers, or None if values are not from 0 to 1."""
+    if not _supports(kernel, X, X.shape[1]):
+        return None
+
+    def store(tile: np.ndarray) -> np.ndarray:
+        out = np.empty(tile.shape, np.int32)
+        _native.rounded(np.ascontiguousarray(tile), out)
+        return out
+
+    return store
+
+
+def stored_products(tile: np.ndarray, V_i: np.ndarray, V_j: np.ndarray, mirrored: bool) -> tuple[Array, Array]:
+    """Return tile @ V_j and, if the tile is ``mirrored``, tileᵀ @ V_i, of integers that :func:`rounded` stored."""
+    V_i, V_j = _alike(V_i, V_j)
+    K_V, Kt_V = np.empty_like(V_i), np.empty_like(V_j)
+    _native.stored(tile, V_j, V_i, K_V, Kt_V, mirrored)
+    return K_V, Kt_V
 
 
 def _supports(kernel: Any, Z: Array, columns: int) -> bool:

@@ -38,6 +38,7 @@ ROWS = "rows"
 LONG = 100  # tiles of rows: a pass of more reports its progress
 
 Pairs = Callable[[slice, slice], Array]  # (i, j) ↦ the tile of rows i and columns j of a symmetric matrix
+Products = Callable[[Array, Array, Array, bool], tuple[Array, Any]]
 Watch = Callable[[str, int], Iterator[None]]  # (name, number of tiles) ↦ a generator that is resumed after each tile
 
 
@@ -129,10 +130,18 @@ def sum_shares(f: Callable[[int, int], np.ndarray], entries: float) -> np.ndarra
     return reduce(iadd, in_threads(lambda lane: reduce(iadd, (f(i, shares) for i in lane)), range(shares), PASS))
 
 
-def symmetric_rows(f: Pairs, V: Array, kept: dict[tuple[int, int], Array] | None = None) -> Array:
+def _products(tile: Array, V_i: Array, V_j: Array, mirrored: bool) -> tuple[Array, Array | None]:
+    """Return tile @ V_j and, if the tile also stands for its mirror image, tileᵀ @ V_i."""
+    return tile @ V_j, tile.T @ V_i if mirrored else None
+
+
+def symmetric_rows(
+    f: Pairs, V: Array, kept: dict[tuple[int, int], Array] | None = None, products: Products = _products
+) -> Array:
     """Return K @ V for the symmetric K whose tiles are ``f(i, j)``; only those on or above the diagonal are computed.
 
-    ``kept``, a dictionary, stores them for the next product.
+    ``kept``, a dictionary, stores them for the next product. ``products`` multiplies by a tile that is not an array of
+    the values of K.
     """
 
     def work(lane: Iterable[tuple[slice, slice]]) -> Array:
@@ -143,9 +152,10 @@ def symmetric_rows(f: Pairs, V: Array, kept: dict[tuple[int, int], Array] | None
                 tile = f(i, j)
                 if kept is not None:
                     kept[i.start, j.start] = tile
-            out[i, ...] += tile @ V[j, ...]
+            K_V, Kt_V = products(tile, V[i, ...], V[j, ...], i != j)
+            out[i, ...] += K_V
             if i != j:
-                out[j, ...] += tile.T @ V[i, ...]
+                out[j, ...] += Kt_V
         return out
 
     if is_foreign(V):

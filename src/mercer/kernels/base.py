@@ -246,7 +246,12 @@ class Radial(Profile):
         if kernel.rough or issparse(X) or native.tile(kernel, X) is not None:
             return super().pairs(X)
         X = kernel.scaled(X)
-        left, right = _factors(X - namespace(X).mean(X, axis=0))
+        X = X - namespace(X).mean(X, axis=0)
+        k = native.expanded(kernel, X)
+        if k is not None:
+            x2 = sqnorms(X)
+            return lambda i, j: k(x2[i], x2[j], X[i] @ X[j].T)
+        left, right = _factors(X)
         return lambda i, j: native.profile(kernel, left[i, :] @ right[j, :].T)
 
     def wide_gram(self, X: Array) -> np.ndarray | None:
@@ -317,8 +322,18 @@ def _radial_tile(kernel: Any, Z: Array) -> Callable[[Array], Any]:
     z2 = sqnorms(Z)
     if kernel.rough:
         return lambda x: native.profile(kernel, _expanded(x - origin, Z, z2, rough=True))
+    k = native.expanded(kernel, Z)
+    if k is not None:
+        return lambda x: _about(origin, x, Z, z2, k)
     right = _factors(Z)[1]
     return lambda x: native.profile(kernel, _factors(x - origin)[0] @ right.T)
+
+
+def _about(origin: np.ndarray, x: np.ndarray, Z: np.ndarray, z2: np.ndarray, k: Callable) -> np.ndarray:
+    """Return k(x, Z), with distances about the origin from inner products."""
+    dtype = np.result_type(x, Z)
+    x, Z, z2 = (x - origin).astype(dtype, copy=False), Z.astype(dtype, copy=False), z2.astype(dtype, copy=False)
+    return k(sqnorms(x), z2, x @ Z.T)
 
 
 def _factors(X: Array) -> tuple[Array, Array]:

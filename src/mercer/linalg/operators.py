@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
-from .._core import dask, tiles
+from .._core import dask, native, tiles
 from .._core.arrays import (
     Array,
     asarray_like,
@@ -29,7 +29,7 @@ from .._core.tiles import for_rows, map_rows, sum_rows, sum_shares, symmetric_ma
 from ..kernels import Kernel
 from ..kernels.base import is_wide
 
-SINGLE_BYTES, DOUBLE_BYTES = 4, 8
+STORED_BYTES, DOUBLE_BYTES = 4, 8
 COSTLY_COLUMNS = 64  # with more, a tile takes longer to compute than to read
 
 
@@ -121,11 +121,11 @@ class Uncentred:
 
 @dataclass(frozen=True, eq=False)
 class Gram(Uncentred):
-    """K = k(X, X), whose tiles are computed in each product, or stored in the dictionary ``kept``."""
+    """K = k(X, X), whose tiles are computed in each product, or stored in ``kept``."""
 
     kernel: Kernel
     X: Array
-    kept: dict | None = None
+    kept: "Kept | None" = None
     home: Any = None  # the rows as a Dask array, if products are computed on its cluster
 
     @property
@@ -155,9 +155,11 @@ class Gram(Uncentred):
             return factor @ (factor.T @ V)
         if self.home is not None:
             return dask.symmetric_blocks(tiles.OneThread(self.kernel), self.home, V, tiles.PASS)
-        share = self.kernel.symmetric(self.X) if self.kept is None else None
+        if self.kept is not None:
+            return self.kept.product(V)
+        share = self.kernel.symmetric(self.X)
         if share is None:
-            return symmetric_rows(self.kernel.pairs(self.X), V, self.kept)
+            return symmetric_rows(self.kernel.pairs(self.X), V)
         return sum_shares(partial(share, V), entries=self.shape[0] ** 2 / 2)
 
     def diag(self) -> Array:
@@ -182,9 +184,19 @@ class Gram(Uncentred):
         K = self.kernel.wide_gram(self.X) if fits and is_wide(self.X) else None
         if K is not None:
             return Dense(cast(K, self.dtype), self.X)
+        if self.dtype != namespace(self.X).float32 or not self._worth_storing():
+            return self
+        return replace(self, kept=Kept(self.kernel, self.X))
+
+    def rounded(self) -> "Gram | Dense":
+        """Return K for many products, to an error of 2⁻³² in each entry if storing it that way is faster."""
+        storable = self.home is None and native.rounded(self.kernel, self.X) is not None and not is_wide(self.X)
+        return replace(self, kept=Kept(self.kernel, self.X)) if storable and self._worth_storing() else self.repeated()
+
+    def _worth_storing(self) -> bool:
+        """Return True if tiles take longer to compute than to read, and half of them fit the memory budget."""
         costly = self.X.shape[1] > COSTLY_COLUMNS or self.kernel.symmetric(self.X) is None
-        room = self.dtype == namespace(self.X).float32 and self.shape[0] ** 2 / 2 * SINGLE_BYTES <= tiles.budget_bytes()
-        return replace(self, kept={} if costly and room else None)
+        return costly and self.shape[0] ** 2 / 2 * STORED_BYTES <= tiles.budget_bytes()
 
     def coarse(self) -> "Gram | Dense":
         """Return K in single precision."""
@@ -192,6 +204,8 @@ class Gram(Uncentred):
             return self
         origin = namespace(self.X).mean(self.X, axis=0) if self.kernel.stationary and not issparse(self.X) else 0
         X = self.X if issparse(self.X) else self.X - origin
+        if self.kept is not None:
+            return replace(self, X=cast(X, namespace(X).float32))  # the tiles serve both precisions
         if self.home is not None:
             return Gram(self.kernel, X.astype(np.float32), home=(self.home - origin).astype(np.float32))
         return Gram(self.kernel, cast(X, namespace(X).float32)).repeated()
@@ -199,6 +213,29 @@ class Gram(Uncentred):
     def dense(self) -> Array:
         K = self.kernel.wide_gram(self.X)
         return symmetric_matrix(self.kernel.pairs(double(self.X)), self.shape[0], self.X) if K is None else K
+
+
+class Kept:
+    """The tiles of k(X, X) on or above the diagonal, which the first product computes and the next ones read.
+
+    Values of kernels that the C extension knows are between 0 and 1: they are stored as 32-bit integers, with an error
+    of at most 2⁻³², and multiplied in the precision of the other factor.
+    """
+
+    def __init__(self, kernel: Kernel, X: Array) -> None:
+        self.kernel, self.X = kernel, X
+        self.tiles: dict[tuple[int, int], Array] = {}
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    def product(self, V: Array) -> Array:
+        """Return K @ V in the dtype of V."""
+        pairs = self.kernel.pairs(self.X) if not self.tiles else lambda i, j: self.kernel.pairs(self.X)(i, j)
+        store = native.rounded(self.kernel, self.X)
+        if store is None:
+            return symmetric_rows(pairs, V, self.tiles)
+        return symmetric_rows(lambda i, j: store(pairs(i, j)), V / native.ONE, self.tiles, native.stored_products)
 
 
 @dataclass(frozen=True, eq=False)

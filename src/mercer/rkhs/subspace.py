@@ -27,6 +27,7 @@ from .moments import Moments
 from .positive import reported
 from .primal import Primal, anchors, on_anchors, primal
 
+ROUNDED = 1e-7  # residuals that a solver may leave, from which on the kernel matrix may be rounded to 2⁻³²
 EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span the feature space
 
 
@@ -193,9 +194,11 @@ def principal_subspace(
         return _by_basis(kernel, X, q, weights, center, solver, rng)
     w = full((X.shape[0],), 1 / X.shape[0], X) if weights is None else double(asarray_like(weights, X))
     S = None if not center else w if mean is None else double(asarray_like(mean, X))
-    gram = Gram(kernel, X).repeated() if gram is None else gram
     if isinstance(solver, Davidson) and asked_auto and (is_wide(X) or is_objects(X) or kernel.factor(X) is not None):
         solver = Lanczos(tol=solver.tol)  # products with a stored matrix, or a sparse factor, are cheap
+    if gram is None:
+        gram = Gram(kernel, X)
+        gram = gram.rounded() if getattr(solver, "tol", 0) >= ROUNDED else gram.repeated()
     A = Covariance(gram, w, S, groups)
     return _by_operator(kernel, X, q, A, solver, rng)
 
