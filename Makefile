@@ -28,7 +28,7 @@ test test-arrays test-ray test-oldest test-newest: export OPENBLAS_NUM_THREADS =
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo explore docs test test-arrays test-ray test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
-	bench-history test-native-asan clean \
+	bench-history bench-compare test-native-asan clean \
 	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
 
@@ -46,6 +46,7 @@ help:
 	@echo 'make docs         the documentation, every example run'
 	@echo 'make lint         ruff and mypy only'
 	@echo 'make bench        quick benchmarks (bench-full: all of them)'
+	@echo 'make bench-compare  ten benchmarks in three minutes, beside a stored run'
 	@echo 'make bench-history  a few benchmarks, import time and sizes, appended to benchmarks/history.csv and plotted'
 	@echo 'make bench-peers  the monitor beside the detectors of PyOD (needs MERCER_DATA)'
 	@echo 'make wheel        wheel and source distribution, checked and tested with every Python found'
@@ -115,6 +116,10 @@ bench: .venv/.test-$(HERE)
 
 bench-full: .venv/.test-$(HERE)
 	@$(BIN)/python benchmarks/run.py --full
+
+# Ten cases in three minutes, beside those of benchmarks/compare.json (STORE=1 replaces them).
+bench-compare: .venv/.test-$(HERE)
+	@$(BIN)/python benchmarks/compare.py $(if $(STORE),--store)
 
 # A few numbers of this commit, added to those of earlier ones.
 bench-history: .venv/.test-$(HERE)

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contenders import (
+    Given,
     Kernel,
     Mercer,
     Mlpack,
     NystroemPCA,
     ScikitLearn,
-    ScikitLearnLaplacian,
+    ScikitLearnMatrix,
     ThenTransform,
     TransformOnly,
 )
@@ -35,6 +36,14 @@ def faster(times):
 def at_most_slower(seconds):
     text = f"≤ {1e3 * seconds:g} ms more"
     return Bar(text, lambda r: r.extra <= seconds, lambda r: f"{1e3 * r.extra:.2f} ms more")
+
+
+def within(times, seconds):
+    return Bar(
+        f"≤ {times:g}× the peer's time + {seconds:g} s",
+        lambda r: r.ours.seconds <= times * r.peer.seconds + seconds,
+        lambda r: f"{r.ours.seconds:.3g} s against {r.peer.seconds:.3g} s",
+    )
 
 
 def memory_share(parts):
@@ -133,6 +142,7 @@ class Growth:
 
 PLAIN = Kernel()
 EXACT, SMALL, KERNELS, REAL = "Exact fit", "Few rows", "Other kernels", "Real data"
+GIVEN, WIDE = "Given matrices", "More columns than rows"
 OTHERS, TRANSFORM, LANDMARKS, LARGE, GROWTH = "Other libraries", "Transform", "Landmarks", "Large", "Growth"
 
 
@@ -153,10 +163,19 @@ def real(source, n, d, q, name=None):
     return exact(name or source, n, d=d, q=q, kernel=Kernel(gamma="median"), source=source, theme=REAL)
 
 
-def laplacian(n):
-    kernel = Kernel("laplacian")
-    peer = ScikitLearnLaplacian(10, kernel)
-    return Case(f"laplacian-{n}", KERNELS, Data("normal", n, 10), Mercer(10, kernel), (peer,))
+def other(name, n, source="normal", full=True):
+    """A kernel that scikit-learn's KernelPCA lacks, against its matrix and arpack."""
+    kernel = Kernel(name)
+    peer = ScikitLearnMatrix(10, kernel)
+    label = f"{name.replace(' ', '-')}-{n}"
+    return Case(label, KERNELS, Data(source, n, 10), Mercer(10, kernel), (peer,), (faster(1),), full=full)
+
+
+def given(n, full=True):
+    """A kernel matrix that is given: at most 1.5 times the peer's seconds, and a tenth of a second."""
+    peer = Given(ScikitLearn(10))
+    bars = (within(1.5, 0.1),)
+    return Case(f"given-{n}", GIVEN, Data("normal", n, 10), Given(Mercer(10)), (peer,), bars, full=full)
 
 
 def transform(dtype, bar):
@@ -212,14 +231,20 @@ CASES = (
         for n, bar in BARS.items()
     ),
     exact("exact-20000-float32", 20_000, faster(4), dtype="float32"),
-    exact("exact-10000-d256", 10_000, d=256, source="falling"),
+    exact("exact-10000-d256", 10_000, faster(4.5), d=256, source="falling"),
     exact("exact-10000-d256-normal", 10_000, d=256),  # no structure at all: 256 equal directions
     exact("exact-20000-d256", 20_000, faster(5), d=256, source="falling", full=True),
     exact("exact-20000-d256-float32", 20_000, faster(3), d=256, dtype="float32", source="falling", full=True),
     exact("exact-10000-q50", 10_000, faster(4), q=50),
+    exact("exact-10000-q100", 10_000, faster(1), q=100, full=True),
     *(few(f"few-{n}-q{q}", n, q, faster(1)) for n in (500, 1000, 2000) for q in (2, 10, 50)),
     *(few(f"few-{n}", n, 10, at_most_slower(1e-3)) for n in (50, 100, 200)),
-    laplacian(10_000),
+    other("laplacian", 10_000, full=False),
+    *(other(name, 5_000) for name in ("matern", "rational quadratic", "rbf + linear")),
+    other("chi2", 2_000, source="positive"),
+    *(given(n, full=n != 3_000) for n in (1_000, 2_000, 3_000, 5_000, 10_000)),
+    exact("wide-1000", 1_000, within(1.5, 0), d=20_000, theme=WIDE),
+    exact("wide-2000", 2_000, within(1.5, 0), memory_share(1), d=50_000, theme=WIDE, full=True),
     exact("poly-10000", 10_000, kernel=Kernel("poly"), theme=KERNELS),
     real("usps", 7291, 256, 50),
     real("mnist", 10_000, 784, 10),

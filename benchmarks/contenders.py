@@ -5,20 +5,30 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from sklearn import gaussian_process
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as ScikitKernelPCA
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, linear_kernel, rbf_kernel
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelPCA
-from mercer.kernels import RBF, Laplacian, Polynomial
+from mercer.kernels import RBF, Chi2, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 
+OURS = {
+    "rbf": RBF,
+    "laplacian": Laplacian,
+    "poly": Polynomial,
+    "matern": partial(Matern, nu=1.5),
+    "rational quadratic": partial(RationalQuadratic, alpha=1.0),
+    "chi2": Chi2,
+}
 MEDIAN_ROWS = 2000  # whose pairs a median distance looks at
 
 
@@ -45,7 +55,21 @@ class Kernel:
         return 1 / median_sqdist(X) if self.gamma == "median" else self.gamma
 
     def ours(self, X):
-        return {"rbf": RBF, "laplacian": Laplacian, "poly": Polynomial}[self.name](gamma=self.width(X))
+        if self.name == "rbf + linear":
+            return RBF(gamma=self.width(X)) + self.width(X) * Linear()
+        return OURS[self.name](gamma=self.width(X))
+
+    def matrix(self, X):
+        """The matrix by scikit-learn; the kernels of its Gaussian processes have ℓ² = 1/(2γ)."""
+        gamma = self.width(X)
+        length = (2 * gamma) ** -0.5
+        return {
+            "laplacian": lambda: laplacian_kernel(X, gamma=gamma),
+            "matern": lambda: gaussian_process.kernels.Matern(length, nu=1.5)(X),
+            "rational quadratic": lambda: gaussian_process.kernels.RationalQuadratic(length, alpha=1.0)(X),
+            "chi2": lambda: chi2_kernel(X, gamma=gamma),
+            "rbf + linear": lambda: rbf_kernel(X, gamma=gamma) + gamma * linear_kernel(X),
+        }[self.name]()
 
     def __str__(self):
         width = {None: "1/d", "median": "1/median"}.get(self.gamma, self.gamma)
@@ -110,22 +134,56 @@ def _scikit(q, solver, **params):
 
 
 @dataclass(frozen=True)
-class ScikitLearnLaplacian:
-    """scikit-learn's way to a Laplacian kernel PCA: its kernel matrix, then KernelPCA on that without a copy."""
+class ScikitLearnMatrix:
+    """scikit-learn's way to a kernel that its KernelPCA lacks: the matrix, then KernelPCA on that without a copy."""
 
     q: int
     kernel: Kernel
-    label = "scikit-learn laplacian_kernel + arpack"
+    label = "scikit-learn kernel matrix + arpack"
 
     def missing(self):
         return None
 
     def ready(self, X):
         model = _scikit(self.q, "arpack", kernel="precomputed", copy_X=False)
-        return lambda: model().fit(laplacian_kernel(X, gamma=self.kernel.width(X)))
+        return lambda: model().fit(self.kernel.matrix(X))
 
     def outcome(self, X, model):
         return Outcome(model.eigenvalues_, lambda: model.eigenvectors_)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A fit on a kernel matrix that is given; its computation is not timed."""
+
+    fit: Any
+
+    @property
+    def label(self):
+        return self.fit.label
+
+    @property
+    def q(self):
+        return self.fit.q
+
+    @property
+    def kernel(self):
+        return f"given matrix, {self.fit.kernel}"
+
+    def missing(self):
+        return None
+
+    def ready(self, X):
+        K = rbf_kernel(X, gamma=self.fit.kernel.width(X))
+        if isinstance(self.fit, Mercer):
+            return lambda: KernelPCA(self.q, kernel="precomputed", random_state=0).fit(K)
+        model = _scikit(self.q, self.fit.solver, kernel="precomputed")
+        return lambda: model().fit(K)
+
+    def outcome(self, X, model):
+        if isinstance(self.fit, Mercer):
+            return Outcome(model.eigenvalues_, lambda: model.subspace_.axes.B, residual=model.solver_.residual)
+        return self.fit.outcome(X, model)
 
 
 @dataclass(frozen=True)

@@ -87,5 +87,10 @@ def _some(X, n):
     return X[np.sort(np.random.default_rng(SEED).choice(len(X), min(n, len(X)), replace=False))]
 
 
-DRAWN = {"normal": normal, "clusters": clusters, "falling": falling}
+def positive(n, d):
+    """Shares of a row, as in histograms: chi2 is a kernel of them."""
+    return np.random.default_rng(SEED).dirichlet(np.ones(d), n)
+
+
+DRAWN = {"normal": normal, "clusters": clusters, "falling": falling, "positive": positive}
 SOURCES = DRAWN | {"usps": usps, "mnist": mnist, "covtype": covtype}

@@ -16,8 +16,9 @@ THEMES = {
     "its best solver, on the same rows in the same precision.",
     cases.SMALL: "For few rows the overhead decides, so the peer is the fastest of scikit-learn's `arpack`, `dense` "
     "and `auto` in this run.",
-    cases.KERNELS: "scikit-learn's `KernelPCA` has no Laplacian kernel: the time of its `laplacian_kernel` is "
-    "included.",
+    cases.KERNELS: "Kernels that scikit-learn's `KernelPCA` lacks: the time of its kernel matrix is included.",
+    cases.GIVEN: "`kernel='precomputed'`: the matrix is given, and its computation is not timed.",
+    cases.WIDE: "Products of the rows take nearly all of the time.",
     cases.OTHERS: "mlpack's naive kernel PCA, which computes the whole spectrum.",
     cases.REAL: "γ is 1 / the median squared distance.",
     cases.TRANSFORM: "Coordinates of new rows, two for each row of the fitted model. The angle is that between the "

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.linalg
 from scipy.spatial.distance import cdist
 
 from .arrays import Array, eps, eye, is_foreign, largest, linalg_errors, namespace
+from .tiles import slices
 
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
@@ -57,20 +59,26 @@ def interruptible(f: Callable, *args: Any) -> Any:
 
 
 def has_cholesky(A: Array, shift: float) -> bool:
-    """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift."""
-    xp = namespace(A)
-    shifted = A + shift * eye(A.shape[0], A) if is_foreign(A) else A
-    diagonal = None if shifted is not A else A.diagonal().copy()
+    """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift.
+
+    The factor is computed in one half of A, which is restored from the other half.
+    """
+    if is_foreign(A):
+        try:
+            namespace(A).linalg.cholesky(A + shift * eye(A.shape[0], A))
+        except linalg_errors():
+            return False
+        return True
+    diagonal = A.diagonal().copy()
+    np.fill_diagonal(A, diagonal + shift)
+    potrf = partial(scipy.linalg.lapack.dpotrf, A.T, lower=True, overwrite_a=True, clean=False)
     try:
-        if diagonal is not None:
-            np.fill_diagonal(A, diagonal + shift)
-        interruptible(xp.linalg.cholesky, shifted)
-    except linalg_errors():
-        return False
+        return bool(interruptible(potrf)[1] == 0)
     finally:
-        if diagonal is not None:
-            np.fill_diagonal(A, diagonal)
-    return True
+        for i in slices(len(A), SMALL):
+            A[i, i.stop :] = A[i.stop :, i].T
+            A[i, i] = np.tril(A[i, i]) + np.tril(A[i, i], -1).T
+        np.fill_diagonal(A, diagonal)
 
 
 def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:

@@ -1,0 +1,59 @@
+"""What this machine can do at best, measured in the same run: products, exponentials and memory.
+
+A figure of another machine is compared by its distance to these limits rather than by its seconds.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+SIDE = 1024  # of the square matrices that are multiplied
+ENTRIES = 2**22  # of the arrays that exp is taken of, and that are read: beyond the caches
+REPEATS = 7
+
+
+@dataclass(frozen=True)
+class Limits:
+    """GFLOP/s of a matrix product on all cores, ns for an exponential on one core, and GB/s of reading memory."""
+
+    gemm: float
+    exp: float
+    bandwidth: float
+    cores: int
+
+    def kernel(self, n, d):
+        """Seconds for one half of a kernel matrix of n rows and d columns: its inner products and exponentials."""
+        return n**2 / 2 * (2 * d / (1e9 * self.gemm) + 1e-9 * self.exp / self.cores)
+
+    def __str__(self):
+        return (
+            f"float64 products {self.gemm:.0f} GFLOP/s on {self.cores} cores, exp {self.exp:.2f} ns on one core, "
+            f"memory {self.bandwidth:.0f} GB/s"
+        )
+
+
+def limits():
+    """Measure the limits: the best of several runs."""
+    from mercer._core.native import exp_into
+
+    rng = np.random.default_rng(0)
+    A, x = rng.random((SIDE, SIDE)), rng.random(ENTRIES)
+    exponents = -x[: ENTRIES // 16]  # in the cache: the exponential alone
+    return Limits(
+        gemm=2 * SIDE**3 / _least(lambda: A @ A) / 1e9,
+        exp=1e9 * _least(lambda: exp_into(exponents.copy())) / exponents.size,
+        bandwidth=x.nbytes / _least(x.sum) / 1e9,
+        cores=os.cpu_count() or 1,
+    )
+
+
+def _least(work):
+    """The least seconds of several runs."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
