@@ -145,8 +145,8 @@ MUTANTS = [
     Mutant(
         "the diagonal tile used twice",
         "_core/tiles.py",
-        "            K_V, Kt_V = products(tile, V[i, ...], V[j, ...], i != j)\n            out[i, ...] += K_V\n            if i != j:",
-        "            K_V, Kt_V = products(tile, V[i, ...], V[j, ...], True)\n            out[i, ...] += K_V\n            if True:",
+        "V[j, ...], i != j)\n            out[i, ...] += K_V\n            if i != j:",
+        "V[j, ...], True)\n            out[i, ...] += K_V\n            if True:",
         TILES,
     ),
     Mutant(
