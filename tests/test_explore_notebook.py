@@ -21,7 +21,11 @@ from mercer import KernelPCA, datasets
 from mercer.app.explore import session_of
 from mercer.app.explore.widget import answer, widget
 
-HERE = shutil.which("jupyter", path=os.path.dirname(sys.executable)) if find_spec("jupyterlab") and find_spec("anywidget") else None
+HERE = (
+    shutil.which("jupyter", path=os.path.dirname(sys.executable))
+    if find_spec("jupyterlab") and find_spec("anywidget")
+    else None
+)
 LAB = os.environ.get("MERCER_JUPYTER", HERE)
 CODE = """import mercer
 X, y = mercer.datasets.rings()
