@@ -37,6 +37,7 @@ MODELS = {
     "mixture": (mercer.KernelPCAMixture(2, 1, kernel=RBF.from_sigma(8), n_parts=2, random_state=0), CS),
     "classifier": (mercer.KernelPCAClassifier(kernel=RBF(0.02)), CS),
     "monitor": (mercer.KernelPCAMonitor(random_state=0), TANKS),
+    "monitor of a table": (mercer.KernelPCAMonitor(random_state=0), WINE.data),
 }
 
 

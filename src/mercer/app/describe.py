@@ -1,6 +1,7 @@
 """Descriptions of a fitted model: one line, and sentences."""
 
 import re
+from math import inf
 from typing import Any
 
 from .._core.text import plural
@@ -56,5 +57,6 @@ def sentences(model: Any) -> list[str]:
         lines += [f"{solver.outside_share:.2%} of the variance lies outside the landmarks."] if solver.outside else []
         lines += [f"{solver.note}."] if solver.note else []
     if "limits" in found:
-        lines.append("The limits are T² ≤ {t2:.4g} and SPE ≤ {spe:.4g}.".format(**found["limits"]))
+        limits = {"T²": float(found["limits"]["t2"]), "SPE": float(found["limits"]["spe"])}  # infinite ones are texts
+        lines.append(f"Limits: {', '.join(f'{name} ≤ {value:.4g}' for name, value in limits.items() if value < inf)}.")
     return lines
