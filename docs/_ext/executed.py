@@ -84,7 +84,7 @@ def digest(text: str) -> str:
 def execute(name: str, text: str, folder: Path) -> Page:
     """Run all blocks of a page in order, write its figures into the folder, and return its outputs."""
     folder.mkdir(parents=True, exist_ok=True)
-    names: dict[str, Any] = {"__name__": "__main__"}
+    names: dict[str, Any] = {"__name__": "__main__", "DOCS": DOCS}
     stem = name.replace("/", "-")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch), _style():
