@@ -1,5 +1,6 @@
 """What several test files share."""
 
+import re
 import signal
 
 import numpy as np
@@ -10,6 +11,33 @@ def pytest_configure():
     """A shell ignores Ctrl-C in what it starts in the background, and children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Checks of scikit-learn whose answer depends on the settings of an estimator. All others look at its class alone, and
+# one estimator of each class suffices.
+OF_SETTINGS = re.compile(
+    "weight_equivalence|methods_|idempotent|preserve_dtypes|estimators_dtypes|sparse_array|transformer_general|"
+    "1sample|1feature|dict_unchanged|classes|proba_consistency|outliers|clustering"
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out checks of a class that an earlier estimator of the class has had."""
+    had, again = set(), []
+    for item in items:
+        params = getattr(item, "callspec", None) and item.callspec.params
+        if not params or "estimator" not in params or not {"check", "name"} & params.keys():
+            continue
+        check, estimator = params.get("check", params.get("name")), params["estimator"]
+        name = check if isinstance(check, str) else str(check.func.__name__) + str(check.keywords)
+        key = (type(estimator), getattr(estimator, "kernel", None) == "precomputed", name)
+        if key in had and not OF_SETTINGS.search(name):
+            again.append(item)
+        had.add(key)
+    if again:
+        left = set(map(id, again))
+        config.hook.pytest_deselected(items=again)
+        items[:] = [item for item in items if id(item) not in left]
 
 
 @pytest.fixture
