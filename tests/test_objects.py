@@ -8,7 +8,17 @@ import pytest
 import mercer
 from mercer.eigen import Landmarks
 from mercer.io.encode import Unstorable
-from mercer.kernels import RBF, Categorical, GlobalAlignment, Jaccard, Normalized, OnColumns, RandomWarping, Spectrum
+from mercer.kernels import (
+    RBF,
+    Categorical,
+    GlobalAlignment,
+    Jaccard,
+    Normalized,
+    OnColumns,
+    RandomWarping,
+    Spectrum,
+    mixed,
+)
 
 N = 60
 LABELS = np.arange(N) % 2
@@ -176,3 +186,66 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
     model.subspace_.axes.Z[0, 0] = Text  # not data
     with pytest.raises(Unstorable):
         mercer.save(model, tmp_path / "m")
+
+
+def test_mixed_follows_the_types_and_the_median():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(0, 100, N), "flag": rng.random(N) < 0.5, "word": rng.choice(["a", "b"], N)})
+    frame = frame.assign(z=rng.normal(size=N), code=pd.Categorical(rng.integers(0, 4, N)))
+    kernel = mixed(frame)
+    assert (kernel.k1.columns, kernel.k2.columns) == (["x", "z"], ["flag", "word", "code"])
+    model = mercer.KernelPCA(2, kernel=kernel).fit(frame)
+    K = model.kernel_(model.anchors_, model.anchors_)
+    median = [
+        np.quantile(part(model.anchors_, model.anchors_)[~np.eye(N, dtype=bool)], 0.5) for part in model.kernel_.parts
+    ]
+    assert median[0] == pytest.approx(np.exp(-0.5 * 2 / 5), rel=0.02)  # the share of the columns of each kind
+    assert np.exp(-0.5 * 3 / 5) * 0.7 < median[1] <= 1  # h takes few values
+    assert np.all(K.diagonal() == pytest.approx(1.0))
+    scaled = mixed(frame.assign(x=frame.x / 1000))
+    again = (
+        mercer.KernelPCA(2, kernel=scaled).fit(frame.assign(x=frame.x / 1000)).transform(frame.assign(x=frame.x / 1000))
+    )
+    np.testing.assert_allclose(again, model.transform(frame), atol=1e-9)
+    assert type(mixed(frame[["x", "z"]]).k1).__name__ == "RBF"
+    assert mixed(frame[["word"]]).columns == ["word"]
+    codes = np.column_stack([rng.normal(size=N), rng.integers(0, 3, N)])
+    assert mixed(codes, [1]).k2.columns == [1]
+    assert np.all(np.isfinite(mercer.KernelPCA(2, kernel=mixed(codes, [1])).fit(codes).denoise(codes)))
+    with pytest.raises(ValueError, match="not in the table"):
+        mixed(frame, ["town"])
+
+
+def test_the_command_line_compares_categories(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from mercer.app.cli import main
+
+    def run(*words):
+        done = CliRunner().invoke(main, [*words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal():.3f},{rng.choice(['red', 'blue'])},{'' if i % 9 == 0 else f't{i % 25}'}" for i in range(75)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,colour,town", *rows]))
+    (tmp_path / "new.csv").write_text("x,colour,town\n0.5,violet,\n")  # a new category, and a missing one
+    found = run("check", "t.csv", "--categorical", "kernel")
+    assert found.count("compared as a category") == 2
+    assert "a category of its own" in found
+    for model in ("kpca", "monitor"):
+        run("fit", "t.csv", "-o", f"{model}.mercer", "--categorical", "kernel", "--model", model)
+        assert "nan" not in run("score", f"{model}.mercer", "new.csv")
+        made = run("info", f"{model}.mercer", "--recipe")
+        assert "--categorical kernel" in made.splitlines()[0]
+        exec(made.split("\n", 2)[2], {})
+        assert "colour: one of blue, red" in run("info", f"{model}.mercer")
+    back = run("denoise", "kpca.mercer", "t.csv").splitlines()
+    assert {line.split(",")[1] for line in back[1:]} <= {"red", "blue"}
+    for more in (["--gamma", "1"], ["--auto"], ["--missing", "impute"]):
+        refused = CliRunner().invoke(main, ["fit", "t.csv", "-o", "n.mercer", "--categorical", "kernel", *more])
+        assert refused.exit_code == 2
+        assert "--categorical kernel" in refused.output
+    assert CliRunner().invoke(main, ["select", "t.csv", "--categorical", "kernel"]).exit_code == 2

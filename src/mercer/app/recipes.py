@@ -10,6 +10,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from click import ClickException
+from sklearn.base import clone
 
 from .._core.registry import KERNELS, MODELS
 from ..io.facts import one_line
@@ -31,6 +32,8 @@ def command(model: Any, recipe: Recipe | None, output: str = "model.mercer") -> 
 
     if recipe is None or not recipe.source:
         return None
+    if recipe.coded:  # the command chooses the kernel
+        model = _with_default_kernel(model)
     words = _model_words(model)
     try:
         made = None if words is None else estimator_of(words)
@@ -41,6 +44,20 @@ def command(model: Any, recipe: Recipe | None, output: str = "model.mercer") -> 
     if words is None or not _same(made, model):
         return None
     return shlex.join(["mercer", "fit", recipe.source, "-o", output, *words, *_table_words(recipe)])
+
+
+def _with_default_kernel(model: Any) -> Any:
+    """Return a model of the same settings with the kernel that the command line has by default."""
+    from .cli.fit import COMPONENTS
+
+    model = clone(model)
+    inner = model if hasattr(model, "kernel") else model.estimator
+    inner.set_params(kernel=KERNELS["rbf"]())
+    if inner is not model and _same(
+        inner, type(inner)(COMPONENTS, kernel=inner.kernel, random_state=inner.random_state)
+    ):
+        model.set_params(estimator=None)
+    return model
 
 
 def _table_words(recipe: Recipe) -> list[str]:
@@ -158,7 +175,9 @@ def _expression(model: Any) -> str:
 
 
 def _kernel_import(text: str) -> list[str]:
-    names = sorted(cls.__name__ for cls in KERNELS.values() if f"{cls.__name__}(" in text)
+    from .. import kernels
+
+    names = [name for name in kernels.__all__ if name[0].isupper() and re.search(rf"\b{name}\(", text)]
     return [f"from mercer.kernels import {', '.join(names)}"] if names else []
 
 

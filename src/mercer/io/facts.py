@@ -46,6 +46,7 @@ def of_table(recipe: Recipe) -> dict[str, Any]:
             "mean": recipe.mean.tolist(),
             "scale": recipe.scale.tolist(),
             "categories": recipe.categories,
+            "coded": recipe.coded,
             "missing": recipe.missing,
             "target": recipe.target,
             "left_out": recipe.left_out,

@@ -14,7 +14,7 @@ from .._core.text import plural
 from .kinds import FEW, Kind, kind_of
 from .table import SHOWN, Table, TableError, as_table, categories_of, choose, is_missing
 
-CATEGORICAL = ("auto", "one-hot", "error")
+CATEGORICAL = ("auto", "one-hot", "kernel", "error")
 NEARLY = 0.99  # share of one value from which a column is nearly constant
 UNSCALED = 100  # ratio of standard deviations from which scales differ
 OUTLYING = 20  # robust standard deviations from the median
@@ -23,6 +23,7 @@ MANY_CLASSES = 20  # different numbers from which a target may be continuous
 ROWS_PER_CLASS = 5
 TARGETS = {"y", "target", "label", "labels", "class", "classes", "outcome", "response"}
 LEFT_OUT, REFUSED, ENCODED, USED = "left out", "refused", "one-hot encoded", "used"
+COMPARED = "compared as a category"  # by a kernel of categories
 HEAD = ("column", "found", "in fit", "to change it")
 SEPARATE = 8  # columns with the same finding that are listed one by one
 TEXTS = {"category", "many", "text", "id"}
@@ -109,8 +110,9 @@ def check(
         The column of the target, which is not a feature.
     columns, include, exclude : sequence of str, default=()
         Columns to use instead of all; columns to use although they look like an id; columns to leave out.
-    categorical : {"auto", "one-hot", "error"}, default="auto"
-        Texts: one-hot encode up to 20 categories and refuse more; encode all; refuse all.
+    categorical : {"auto", "one-hot", "kernel", "error"}, default="auto"
+        Texts: one-hot encode up to 20 categories and refuse more; encode all; compare all by a kernel of categories,
+        to which a missing one is a category; refuse all.
     classes : bool, default=True
         Whether the target has classes, so that one with many different numbers is a finding.
 
@@ -138,9 +140,17 @@ def check(
     found = [row for row in findings if row.kind != "number" or "text" in row.found]
     for more in (_missing, _constants, _outlying, _duplicates, _scales):
         found += more(table, used)
+    compared = {name for name, action in actions.items() if action == COMPARED}
+    found = [
+        row._replace(action="a category of its own", option="") if _is_absent(row, compared) else row for row in found
+    ]
     found += _targets(table, target, used, classes)
     order = {name: i for i, name in enumerate([*table.names, ""])}
     return Check(table.source, len(table), actions, sorted(found, key=lambda row: order[row.column]))
+
+
+def _is_absent(row: Finding, compared: set[str]) -> bool:
+    return row.kind == "missing" and row.column in compared
 
 
 def features(
@@ -226,10 +236,12 @@ def _of_kind(name: str, kind: Kind, named: bool, categorical: str) -> Finding:
         comma = "; --decimal ',' for decimal commas" if kind.name == "numeric text" else ""
         return finding(REFUSED, f"correct the cells{comma}, or {exclude}")
     if kind.name in {"id", "text"} and not named:
-        encode = "" if "numbers" in kind.found else " --categorical one-hot"
+        encode = "" if "numbers" in kind.found or categorical == "kernel" else " --categorical one-hot"
         return finding(LEFT_OUT, f"--include {_quoted(name)}{encode}")
     if kind.name == "id" and "numbers" in kind.found:
         return finding(USED, exclude)
+    if categorical == "kernel":
+        return finding(COMPARED, exclude)
     if categorical == "one-hot" or (kind.name == "category" and categorical == "auto"):
         return finding(ENCODED, exclude)
     return finding(REFUSED, f"--categorical one-hot, or {exclude}")

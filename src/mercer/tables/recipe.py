@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from .._core.fields import Numbers
 from .._core.registry import stored
-from .check import ENCODED, features
+from .check import COMPARED, ENCODED, features
 from .table import Names, Table, TableError, as_table, categories_of, is_missing
 
 PIPE, STANDARD_INPUT = "-", "standard input"
@@ -23,11 +23,13 @@ MISSING = ("error", "drop", "mean", "impute")
 class Recipe:
     """The columns of a table, and how texts are encoded, missing values filled and columns scaled.
 
-    Text columns are one-hot encoded by their ``categories``. Then x ↦ (x − ``mean``) / ``scale``, which are 0 and 1 for
-    encoded texts and for tables that are not scaled. A missing value is an error, its row is dropped, or it is filled
-    with ``fill``, the mean of the column, or by the fitted ``imputer``. The source has ``width`` columns, of which
-    ``left_out`` (name ↦ kind) are not features. It was learned from ``n_rows`` rows of ``source``, read with the
-    options ``reading``, by the arguments ``choices`` of :func:`learn`; ``fingerprint`` is a digest of their cells.
+    Text columns are one-hot encoded by their ``categories``; those that are ``coded``, for a kernel of categories, are
+    the numbers of their categories, with one number more for missing and one for unknown ones. Then
+    x ↦ (x − ``mean``) / ``scale``, which are 0 and 1 for texts and for tables that are not scaled. A missing value is
+    an error, its row is dropped, or it is filled with ``fill``, the mean of the column, or by the fitted ``imputer``.
+    The source has ``width`` columns, of which ``left_out`` (name ↦ kind) are not features. It was learned from
+    ``n_rows`` rows of ``source``, read with the options ``reading``, by the arguments ``choices`` of :func:`learn`;
+    ``fingerprint`` is a digest of their cells.
     """
 
     columns: list[str]
@@ -46,12 +48,18 @@ class Recipe:
     choices: dict[str, Any] = field(default_factory=dict)
     n_rows: int = 0
     fingerprint: str = ""
+    coded: list[str] = field(default_factory=list)
 
     @property
     def features(self) -> list[str]:
         """The names of the features of the model."""
-        encoded = {name: [f"{name}={text}" for text in texts] for name, texts in self.categories.items()}
+        encoded = {name: [f"{name}={text}" for text in self.categories[name]] for name in self.encoded}
         return [feature for name in self.columns for feature in encoded.get(name, [name])]
+
+    @property
+    def encoded(self) -> list[str]:
+        """The columns that are one-hot encoded."""
+        return [name for name in self.categories if name not in self.coded]
 
     def rows(self, data: Any) -> np.ndarray:
         """Return the rows for the model, (n, d), from a ``Table``, a data frame or an array."""
@@ -98,6 +106,8 @@ class Recipe:
         texts, code = table.columns[name], {text: i for i, text in enumerate(self.categories[name])}
         if texts.dtype != object:
             texts = np.array([None if np.isnan(x) else f"{x:g}" for x in texts], dtype=object)
+        if name in self.coded:
+            return np.array([[float(len(code) if text is None else code.get(text, len(code) + 1))] for text in texts])
         encoded = np.zeros((len(texts), len(code)))
         for row, text in enumerate(texts):
             if text is None:
@@ -110,7 +120,7 @@ class Recipe:
 
     def _raise_missing(self, table: Table, incomplete: np.ndarray) -> None:
         row = int(incomplete.argmax())
-        name = next(name for name in self.columns if is_missing(table.columns[name])[row])
+        name = next(name for name in self.columns if name not in self.coded and is_missing(table.columns[name])[row])
         raise TableError(
             f"{table.place(row, name)}: the cell is empty ({int(incomplete.sum())} of {len(incomplete)} rows have "
             "missing values). Fit with --missing drop, mean or impute."
@@ -126,9 +136,11 @@ class Recipe:
             texts = self.categories.get(name)
             if texts is None:
                 columns[name] = X[:, start]
+            elif name in self.coded:
+                columns[name] = np.array([*texts, None, None], dtype=object)[X[:, start].round().astype(int)]
             else:
                 columns[name] = np.array(texts, dtype=object)[X[:, start : start + len(texts)].argmax(axis=1)]
-            start += 1 if texts is None else len(texts)
+            start += len(texts) if name in self.encoded else 1
         return columns
 
 
@@ -170,7 +182,10 @@ def learn(
     used, left_out = features(
         table, columns, target=target, include=include, exclude=exclude, categorical=categorical, strict=strict
     )
-    encoded = [name for name, action in used.items() if action == ENCODED]
+    encoded = [name for name, action in used.items() if action in {ENCODED, COMPARED}]
+    coded = [name for name, action in used.items() if action == COMPARED]
+    if coded and missing == "impute":
+        raise TableError(f"{table.source}: --missing impute fills numbers. Use drop or mean with --categorical kernel.")
     recipe = Recipe(
         columns=list(used),
         categories={name: categories_of(table.columns[name]) for name in encoded},
@@ -187,10 +202,11 @@ def learn(
         choices={name: value for name, value in given.items() if value != DEFAULTS[name]},
         n_rows=len(table),
         fingerprint=fingerprint(table, list(used)),
+        coded=coded,
     )
     X = recipe.encode(table) if missing in {"mean", "impute"} else recipe.apply(table)[0]
     scaler = StandardScaler().fit(X)
-    widths = [len(recipe.categories.get(name, (name,))) for name in used]
+    widths = [len(recipe.categories[name]) if name in recipe.encoded else 1 for name in used]
     unscaled = np.repeat([name in encoded or not scale for name in used], widths)
     means, scales = np.where(unscaled, 0.0, scaler.mean_), np.where(unscaled, 1.0, scaler.scale_)
     recipe = replace(recipe, fill=scaler.mean_, mean=means, scale=scales)

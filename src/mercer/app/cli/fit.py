@@ -166,6 +166,10 @@ def fit(
         raise click.UsageError(f"--auto chooses {', '.join(f'--{name}' for name in AUTOMATIC)} itself: leave them out.")
     if auto and (workers is not None or cluster is not None):
         raise click.UsageError("--auto needs the rows in memory: leave out --workers and --cluster.")
+    if selection.categorical == "kernel" and (auto or workers is not None or cluster is not None):
+        raise click.UsageError("--categorical kernel cannot be used with --auto, --workers and --cluster.")
+    if selection.categorical == "kernel" and not _has_default_kernel(settings):
+        raise click.UsageError("--categorical kernel chooses the kernel itself: leave out --kernel and --gamma.")
     estimator = build(model, settings)
     from ...io import save
     from ...io.facts import facts
@@ -231,6 +235,8 @@ def _fit_to_table(
             recipe = learn(table, **selection.arguments(), strict=selection.strict, **preparation)
             X, kept = recipe.apply(table)
     recipe = replace(recipe, choices=recipe.choices | ({"many_classes": True} if many_classes else {}))
+    if recipe.coded:
+        estimator = _for_categories(estimator, X, recipe)
     with progress():
         estimator.fit(X, *y)
     messages = [f"{data.path}: {plural(len(table), 'row')}, {count(recipe.columns, 'column')}"]
@@ -293,10 +299,24 @@ def build(model: str, settings: dict[str, Any]) -> Any:
         return _estimator(model, model, params | {"kernel": kernel})
     own: dict[str, Any] = {name: params[name] for name in ("alpha", "random_state") if name in params}
     params.pop("alpha", None)
-    default_kernel = settings["kernel"] == "rbf" and settings["gamma"] is None
-    if set(params) - {"random_state"} or not default_kernel:  # else the monitor chooses the model inside
+    if set(params) - {"random_state"} or not _has_default_kernel(settings):  # else the monitor chooses the model inside
         own["estimator"] = _estimator("kpca", "monitor", params | {"kernel": kernel})
     return _estimator("monitor", "monitor", own)
+
+
+def _has_default_kernel(settings: dict[str, Any]) -> bool:
+    return settings["kernel"] == "rbf" and settings["gamma"] is None
+
+
+def _for_categories(estimator: Any, X: Any, recipe: Any) -> Any:
+    """Return the estimator with a kernel for the numbers and one for the categories of a table."""
+    from ...kernels import mixed
+
+    kernel = mixed(X, [i for i, name in enumerate(recipe.features) if name in recipe.coded])
+    if hasattr(estimator, "kernel"):
+        return estimator.set_params(kernel=kernel)
+    inner = estimator.estimator or MODELS["kpca"](COMPONENTS, random_state=estimator.random_state)
+    return estimator.set_params(estimator=inner.set_params(kernel=kernel))
 
 
 def _landmarks(n: int, solver: str | None) -> Any:

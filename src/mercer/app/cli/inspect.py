@@ -127,7 +127,7 @@ def _column_lines(table: dict[str, Any]) -> list[str]:
         words = table["categories"].get(name)
         scale = f"({name} - {table['mean'][at]:.6g}) / {table['scale'][at]:.6g}"
         lines.append(f"  {name}: " + (scale if words is None else f"one of {', '.join(words)}"))
-        at += 1 if words is None else len(words)
+        at += 1 if words is None or name in table.get("coded", ()) else len(words)
     return lines
 
 

@@ -172,10 +172,11 @@ def selecting(command: Callable) -> Callable:
     @click.option("--exclude", type=Names(), help="Columns to leave out, separated by commas.")
     @click.option(
         "--categorical",
-        type=click.Choice(["auto", "one-hot", "error"]),
+        type=click.Choice(["auto", "one-hot", "kernel", "error"]),
         default="auto",
         show_default=True,
-        help="Text columns: one-hot encode up to 20 categories and refuse more; encode all; refuse all.",
+        help="Text columns: one-hot encode up to 20 categories and refuse more; encode all; compare all by a kernel of "
+        "categories; refuse all.",
     )
     @click.option("--strict", is_flag=True, help="Refuse ids, dates and texts instead of leaving them out.")
     @wraps(command)

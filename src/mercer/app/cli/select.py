@@ -43,6 +43,8 @@ def select(
     """
     from ...tables import learn
 
+    if selection.categorical == "kernel":
+        raise click.UsageError("--categorical kernel has one kernel, and nothing is left to select. Use mercer fit.")
     table = selection.read(data)
     recipe = learn(table, **selection.arguments(), strict=selection.strict, scale=False, missing=_filled(missing))
     X, kept = recipe.apply(table)

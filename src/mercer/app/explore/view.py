@@ -172,7 +172,8 @@ class View:
         if self.rows.shape[1] != self.X.shape[1]:
             return None, "The pipeline makes other columns of the table's."
         found = contributions(self.estimator, self.X[row : row + 1], "spe")[0]
-        widths = [len(self.recipe.categories.get(name, (name,))) for name in self.recipe.columns]
+        texts, encoded = self.recipe.categories, self.recipe.encoded
+        widths = [len(texts[name]) if name in encoded else 1 for name in self.recipe.columns]
         return np.add.reduceat(found, np.cumsum([0, *widths[:-1]])).tolist(), ""
 
     # predictions
