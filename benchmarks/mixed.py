@@ -1,6 +1,7 @@
 """Mixed tables: one kernel for each kind of column, one-hot columns, and Gower's similarity. Takes some minutes.
 
 MERCER_DATA=… python benchmarks/mixed.py
+python benchmarks/mixed.py times        seconds of a fit on 2,000 rows of objects
 
 Tables: `heart`, `german` and `covtype` of MERCER_DATA, whose columns with few different values, or with one-hot groups,
 are categories; and `orders`, made from a seed: three groups that differ in two of six categories and two of four
@@ -9,6 +10,7 @@ curve of `KernelPCAMonitor`, fitted on half of the largest class, for the other 
 """
 
 import sys
+import time
 import warnings
 from functools import partial
 
@@ -19,7 +21,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import KernelPCA, KernelPCAMonitor
-from mercer.kernels import RBF, Categorical, FromFunction, OnColumns, mixed
+from mercer.kernels import (
+    RBF,
+    Categorical,
+    FromFunction,
+    GlobalAlignment,
+    Jaccard,
+    OnColumns,
+    RandomWarping,
+    Spectrum,
+    mixed,
+)
 
 ROWS, COMPONENTS, REPEATS = 900, 5, 5
 FEW = 10  # different values: a column of no more is a category
@@ -114,9 +126,32 @@ def monitor(X, y, kernel):
     return np.mean(areas)
 
 
+def times(rng, n=2000):
+    """Print the seconds of a fit of each kernel of objects."""
+    genes = ["".join(rng.choice(list("ACGT"), size)) for size in rng.integers(50, 150, n)]
+    sets = [set(rng.integers(0, 3000, size).tolist()) for size in rng.integers(0, 60, n)]
+    series = [rng.normal(size=size).cumsum() for size in rng.integers(20, 40, n)]
+    codes = rng.integers(0, 5, (n, 15)).astype(str)
+    print("| rows | kernel | seconds |\n|---|---|---|")
+    for what, rows, kernel in (
+        ("strings of 50 to 150 letters", genes, Spectrum(3)),
+        ("", genes, Spectrum(6)),
+        ("", genes, Spectrum(5, mismatches=1)),
+        ("sets of up to 60 numbers", sets, Jaccard()),
+        ("15 categories", codes, Categorical()),
+        ("series of 20 to 40 numbers", series, GlobalAlignment()),
+        ("", series, RandomWarping()),
+    ):
+        start = time.perf_counter()
+        KernelPCA(5, kernel=kernel).fit(rows)
+        print(f"| {what} | `{' '.join(repr(kernel).split())}` | {time.perf_counter() - start:.1f} |", flush=True)
+
+
 def main(names):
     """Print a table for neighbours and one for the monitor."""
     warnings.simplefilter("ignore")
+    if names == ["times"]:
+        return times(np.random.default_rng(0))
     tables = {name: TABLES[name](np.random.default_rng(0)) for name in names}
     for title, measure in (("neighbours", neighbours), ("monitor", monitor)):
         print(f"| {title} |", " | ".join(tables), "|")
@@ -128,6 +163,7 @@ def main(names):
                 values.append(f"{measure(rows, y, kernel):.3f}".lstrip("0"))
             print(f"| {way} |", " | ".join(values), "|")
         print()
+    return None
 
 
 if __name__ == "__main__":

@@ -249,3 +249,32 @@ def test_the_command_line_compares_categories(tmp_path, monkeypatch):
         assert refused.exit_code == 2
         assert "--categorical kernel" in refused.output
     assert CliRunner().invoke(main, ["select", "t.csv", "--categorical", "kernel"]).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", ["strings", "sets", "series", "mixed"])
+def test_a_damaged_table_of_objects_is_refused(kind):
+    from mercer.io import objects
+    from mercer.io.decode import Malformed, Source, decode
+    from mercer.io.encode import encode
+
+    Z = mercer.KernelPCA(1, kernel=ROWS[kind][0]).fit(ROWS[kind][1]).anchors_
+    arrays = {}
+
+    def store(array):
+        return arrays.setdefault(f"a{len(arrays)}", array) is None or f"a{len(arrays) - 1}"
+
+    encoded = encode(Z, store, "Z")
+    again = decode(encoded, Source(arrays, 2**25))
+    assert repr(again.tolist()) == repr(Z.tolist())
+    with pytest.raises(Malformed, match="memory"):
+        decode(encoded, Source(arrays, 1000))
+    with pytest.raises(Malformed):
+        decode(encoded | {"rows": 7}, Source(arrays, 2**25))
+    column = next(iter(encoded["columns"][0]))
+    assert column in objects.KINDS
+    for name in arrays:
+        wrong = arrays | {name: -arrays[name].astype(int) - 1}
+        with pytest.raises(Malformed):
+            found = decode(encoded, Source(wrong, 2**25))
+            assert repr(found.tolist()) != repr(Z.tolist())  # other cells, which the kernel's own check sees
+            raise Malformed

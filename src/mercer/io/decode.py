@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from .._core.npy import check_dtype
 from .._core.registry import file_class
-from . import schema
+from . import objects, schema
 from .archive import TOO_LARGE
 from .encode import DEEPEST
 
@@ -29,6 +29,7 @@ class Source:
 
     def __init__(self, arrays: dict[str, np.ndarray], left: int):
         self.arrays, self.left, self.estimators = arrays, left, MOST_ESTIMATORS
+        self.tables: dict[str, np.ndarray] = {}  # of objects, by their encoding
 
     def spend(self, cost: int) -> None:
         """Count an allocation; raise Malformed if it is one too many."""
@@ -90,25 +91,11 @@ def _scalar(value: dict, inner: Callable, source: Source) -> np.generic:
 
 
 def _objects(value: dict, inner: Callable, source: Source) -> np.ndarray:
-    return _of_shape([inner(part) for part in value["objects"]], value["shape"])
-
-
-def _series(value: dict, inner: Callable, source: Source) -> np.ndarray:
-    points, lengths = inner(value["series"]), [int(length) for length in value["lengths"]]
-    source.spend(points.nbytes + BYTES_OF_OBJECT * len(lengths))
-    if min(lengths, default=0) < 0 or sum(lengths) != len(points):
-        raise Malformed(f"series of {sum(lengths)} points do not fill an array of {len(points)}")
-    return _of_shape([part.copy() for part in np.split(points, np.cumsum(lengths)[:-1])], value["shape"])
-
-
-def _of_shape(parts: list, shape: Any) -> np.ndarray:
-    """Return an array of objects."""
-    shape = [int(side) for side in shape]
+    parts, shape = [inner(part) for part in value["objects"]], [int(side) for side in value["shape"]]
     if min(shape, default=1) < 0 or math.prod(shape) != len(parts):
         raise Malformed(f"{len(parts)} objects do not fill the shape {shape}")
     array = np.empty(len(parts), dtype=object)
-    for i, part in enumerate(parts):
-        array[i] = part
+    array[:] = parts
     return array.reshape(shape)
 
 
@@ -159,8 +146,7 @@ _KINDS = {
     "slice": lambda value, inner, source: slice(*map(inner, value["slice"])),
     "scalar": _scalar,
     "objects": _objects,
-    "series": _series,
-    "set": lambda value, inner, source: frozenset(inner(part) for part in value["set"]),
+    **objects.KINDS,
     "array": _array,
     "sparse": _sparse,
     "random_state": _random_state,

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from .._core.registry import file_name
 from .._core.sklearn import CALLBACK_ATTRIBUTES
 from . import schema
+from .objects import encode_table
 
 DEEPEST = 40  # levels of nesting: more than any model has, fewer than Python's stack allows
 TRANSIENT = (*CALLBACK_ATTRIBUTES, "_metadata_request", "_sklearn_version")  # of scikit-learn, not of the model
@@ -51,10 +52,10 @@ def encode(value: Any, store: Store, where: str, depth: int = 0) -> Any:
         return {"slice": [inner(end, "") for end in (value.start, value.stop, value.step)]}
     if isinstance(value, np.generic):
         return {"scalar": value.dtype.str, "value": inner(value.item(), "")}
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 2:
+        return encode_table(value, inner)
     if isinstance(value, np.ndarray) and value.dtype == object:
-        return _objects(value, inner)
-    if isinstance(value, frozenset):
-        return {"set": [inner(part, "{…}") for part in sorted(value, key=repr)]}
+        return {"objects": [inner(part, "[…]") for part in value.ravel().tolist()], "shape": list(value.shape)}
     if isinstance(value, np.ndarray):
         return {"array": _stored(value, store, where)}
     if issparse(value):
@@ -62,14 +63,6 @@ def encode(value: Any, store: Store, where: str, depth: int = 0) -> Any:
     if isinstance(value, np.random.RandomState):
         return {"random_state": inner(value.get_state(), "")}
     return _made(value, inner, where)
-
-
-def _objects(array: np.ndarray, inner: Callable) -> dict[str, Any]:
-    """Encode an array of objects; series, which are arrays of different lengths, below each other in one array."""
-    parts, shape = array.ravel().tolist(), list(array.shape)
-    if not parts or not all(isinstance(part, np.ndarray) for part in parts):
-        return {"objects": [inner(part, "[…]") for part in parts], "shape": shape}
-    return {"series": inner(np.concatenate(parts), ""), "lengths": [len(part) for part in parts], "shape": shape}
 
 
 def _stored(array: np.ndarray, store: Store, where: str) -> str:

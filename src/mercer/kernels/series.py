@@ -177,7 +177,8 @@ def _of_points(series: np.ndarray, weights: Any) -> np.ndarray:
 def _bandwidth(series: np.ndarray, weights: Any) -> float:
     """Return the median distance of points times the root of the median length; 1 if all points are equal."""
     w = np.ones(len(series)) if weights is None else np.asarray(weights, float)
-    t = median_distance(np.concatenate(list(series)), _of_points(series, w), most=MOST_POINTS)
+    of_points = None if weights is None else _of_points(series, w)
+    t = median_distance(np.concatenate(list(series)), of_points, most=MOST_POINTS)
     length = _weighted_median(np.array([len(each) for each in series], float), w)
     return float(np.sqrt(t * length)) or 1.0
 

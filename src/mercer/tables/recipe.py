@@ -140,7 +140,7 @@ class Recipe:
                 columns[name] = np.array([*texts, None, None], dtype=object)[X[:, start].round().astype(int)]
             else:
                 columns[name] = np.array(texts, dtype=object)[X[:, start : start + len(texts)].argmax(axis=1)]
-            start += len(texts) if name in self.encoded else 1
+            start += 1 if texts is None or name in self.coded else len(texts)
         return columns
 
 

@@ -1,0 +1,117 @@
+"""Encoding of tables of objects, column by column: strings, sets and series as arrays, not as values of JSON."""
+
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+BYTES_OF_CELL = 256  # of a small set, or of an array without its numbers
+BYTES_OF_MEMBER = 64  # of a set: its table has up to four entries for each
+BYTES_OF_STRING = 64  # without its text
+BYTES_OF_NUMBER = 32  # with the place in its table
+
+
+class BadColumn(ValueError):
+    """Parts that do not make a column."""
+
+
+def encode_table(table: np.ndarray, inner: Callable) -> dict[str, Any]:
+    """Return the columns of a table of objects, encoded."""
+    return {"columns": [_encoded(column.tolist(), inner) for column in table.T], "rows": len(table)}
+
+
+def _encoded(values: list, inner: Callable) -> Any:
+    """Encode a list: numbers as an array, strings, sets and series one after the other, others as codes of few."""
+    types = {type(value) for value in values}
+    if types == {float}:
+        return inner(np.array(values), "")
+    if types == {str}:
+        text = [value.encode("utf-8", "surrogatepass") for value in values]
+        return {"strings": inner(np.frombuffer(b"".join(text), np.uint8).copy(), ""), "lengths": _lengths(text, inner)}
+    if types == {frozenset}:
+        members = [member for value in values for member in sorted(value, key=repr)]
+        return {"sets": _coded(members, inner), "lengths": _lengths(values, inner)}
+    if types == {np.ndarray}:
+        return {"series": inner(np.concatenate(values), ""), "lengths": _lengths(values, inner)}
+    return _coded(values, inner)
+
+
+def _coded(values: list, inner: Callable) -> dict[str, Any]:
+    """Encode values of which many are equal."""
+    keys = [(type(value).__name__, repr(value)) for value in values]  # 1, 1.0 and True are equal, and three values
+    different = dict(zip(keys, values, strict=True))
+    places = {key: i for i, key in enumerate(different)}
+    codes = np.array([places[key] for key in keys], np.int64)
+    return {"codes": inner(codes, ""), "of": [inner(value, "[…]") for value in different.values()]}
+
+
+def _lengths(values: list, inner: Callable) -> Any:
+    return inner(np.array([len(value) for value in values], np.int64), "")
+
+
+def decode_table(value: dict, inner: Callable, source: Any) -> np.ndarray:
+    """Return the table that ``encode_table`` encoded; parts of a model that share one share it again."""
+    key = repr(value)
+    if key not in source.tables:
+        source.tables[key] = _table([inner(column) for column in value["columns"]], int(value["rows"]), source)
+    return source.tables[key]
+
+
+def _table(columns: list, n: int, source: Any) -> np.ndarray:
+    source.spend(BYTES_OF_NUMBER * n * len(columns))
+    table = np.empty((n, len(columns)), dtype=object)
+    for j, column in enumerate(columns):
+        cells = column.tolist() if isinstance(column, np.ndarray) else column
+        if len(cells) != n:
+            raise BadColumn(f"a column has {len(cells)} cells, and the table {n} rows")
+        for i, cell in enumerate(cells):
+            table[i, j] = cell
+    return table
+
+
+def decode_strings(value: dict, inner: Callable, source: Any) -> list[str]:
+    """Return strings."""
+    text, lengths = inner(value["strings"]).tobytes(), inner(value["lengths"]).tolist()
+    source.spend(4 * len(text) + BYTES_OF_STRING * len(lengths))
+    return [text[part].decode("utf-8", "surrogatepass") for part in _parts(lengths, len(text))]
+
+
+def decode_sets(value: dict, inner: Callable, source: Any) -> list[frozenset]:
+    """Return sets."""
+    members, lengths = inner(value["sets"]), inner(value["lengths"]).tolist()
+    source.spend(BYTES_OF_CELL * len(lengths) + BYTES_OF_MEMBER * len(members))
+    return [frozenset(members[part]) for part in _parts(lengths, len(members))]
+
+
+def decode_series(value: dict, inner: Callable, source: Any) -> list[np.ndarray]:
+    """Return series."""
+    points, lengths = inner(value["series"]), inner(value["lengths"]).tolist()
+    source.spend(points.nbytes + BYTES_OF_CELL * len(lengths))
+    return [points[part].copy() for part in _parts(lengths, len(points))]
+
+
+def decode_codes(value: dict, inner: Callable, source: Any) -> list:
+    """Return values that are numbered."""
+    codes, different = inner(value["codes"]), [inner(part) for part in value["of"]]
+    source.spend(8 * len(codes))
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(different):
+        raise BadColumn("a code has no value")
+    return [different[code] for code in codes.tolist()]
+
+
+def _parts(lengths: list, n: int) -> list[slice]:
+    """Return slices of these lengths, which must cover n entries."""
+    ends = list(accumulate(lengths, initial=0))
+    if min(lengths, default=0) < 0 or ends[-1] != n:
+        raise BadColumn(f"parts of {ends[-1]} entries do not fill a list of {n}")
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
+KINDS = {
+    "columns": decode_table,
+    "strings": decode_strings,
+    "sets": decode_sets,
+    "series": decode_series,
+    "codes": decode_codes,
+}
