@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer._core.arrays import row_keys
 from mercer.eigen import Landmarks
 from mercer.io.encode import Unstorable
 from mercer.kernels import (
@@ -261,20 +262,17 @@ def test_a_damaged_table_of_objects_is_refused(kind):
     arrays = {}
 
     def store(array):
-        return arrays.setdefault(f"a{len(arrays)}", array) is None or f"a{len(arrays) - 1}"
+        arrays[f"a{len(arrays)}"] = array
+        return f"a{len(arrays) - 1}"
 
     encoded = encode(Z, store, "Z")
-    again = decode(encoded, Source(arrays, 2**25))
-    assert repr(again.tolist()) == repr(Z.tolist())
+    assert row_keys(decode(encoded, Source(arrays, 2**25))) == row_keys(Z)
     with pytest.raises(Malformed, match="memory"):
         decode(encoded, Source(arrays, 1000))
-    with pytest.raises(Malformed):
+    with pytest.raises(Malformed, match="rows"):
         decode(encoded | {"rows": 7}, Source(arrays, 2**25))
-    column = next(iter(encoded["columns"][0]))
-    assert column in objects.KINDS
-    for name in arrays:
-        wrong = arrays | {name: -arrays[name].astype(int) - 1}
+    assert next(iter(encoded["columns"][0])) in objects.KINDS
+    damaged = [name for name, array in arrays.items() if array.dtype == np.int64]  # lengths and codes
+    for name in damaged:
         with pytest.raises(Malformed):
-            found = decode(encoded, Source(wrong, 2**25))
-            assert repr(found.tolist()) != repr(Z.tolist())  # other cells, which the kernel's own check sees
-            raise Malformed
+            decode(encoded, Source(arrays | {name: -1 - arrays[name]}, 2**25))
