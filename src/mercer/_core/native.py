@@ -37,7 +37,7 @@ _native = None if os.environ.get("MERCER_NATIVE") == "0" else _selected(_native,
 
 # numbers of columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
 ONE = 2**31 - 1  # stands for 1 in tiles of 32-bit integers
-FUSED_COLUMNS = 256
+FUSED_COLUMNS = {np.dtype(np.float64): 96, np.dtype(np.float32): 192}
 TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
 
 
@@ -88,7 +88,7 @@ def tile(kernel: Any, Z: Array) -> Callable[[np.ndarray], np.ndarray] | None:
 
 def product(kernel: Any, Z: Array, B: Array) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return the function x ↦ k(x, Z) @ B, which does not store the matrix, or None."""
-    if not _supports(kernel, Z, FUSED_COLUMNS):
+    if not _supports(kernel, Z, FUSED_COLUMNS.get(Z.dtype, 0)):
         return None
 
     def k_B(x: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ def product(kernel: Any, Z: Array, B: Array) -> Callable[[np.ndarray], np.ndarra
 
 def symmetric(kernel: Any, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
     """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
-    if not _supports(kernel, X, FUSED_COLUMNS):
+    if not _supports(kernel, X, FUSED_COLUMNS.get(X.dtype, 0)):
         return None
 
     def share(V: np.ndarray, i: int, s: int) -> np.ndarray:

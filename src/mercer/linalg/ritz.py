@@ -1,6 +1,7 @@
 """Ritz pairs: the best approximations of eigenpairs inside a subspace."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Ritz:
     passes: int
     note: str = ""
 
-    @property
+    @cached_property
     def residuals(self) -> Array:
         """‖Av − λv‖ for each pair, relative to the largest |λ|."""
         xp = namespace(self.vectors)

@@ -15,7 +15,6 @@ from .._core.warn import (
 )
 from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
-from ..linalg.operators import Gram
 
 LOOKED_AT = 300  # rows whose kernel matrix shows the bulk of K
 NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
@@ -80,11 +79,11 @@ def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
 
 def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
     """Warn if K ≈ I or K ≈ 11ᵀ, judged by the bulk of the kernel matrix of some rows; constant rows are not judged."""
-    some = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], LOOKED_AT)).astype(int)]
-    root = np.sqrt(double(kernel.diag(some)))
-    cosines = np.abs(Gram(kernel, some).dense()) / np.outer(root, root)
-    off = cosines[~np.eye(len(some), dtype=bool)].reshape(len(some), -1)
-    nearest = float(np.median(off.max(axis=1)))
+    some = double(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], LOOKED_AT)).astype(int)])
+    root = np.sqrt(kernel.diag(some))
+    cosines = np.abs(kernel(some, some)) / (root * root[:, None])
+    np.fill_diagonal(cosines, 0)
+    nearest = float(np.median(cosines.max(axis=1)))
     if nearest < NARROW:
         warn(
             "The kernel is too narrow for these data: K ≈ I, so that every row is its own component and the components "
@@ -92,13 +91,18 @@ def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
             f"{nearest:.2g}). Use a smaller gamma, for example gamma=None, which adapts to the data.",
             KernelWidthWarning,
         )
-    elif 0 < float(np.quantile(1 - off, BULK)) < WIDE:
+    elif np.count_nonzero(1 - cosines < WIDE) > BULK * len(some) * (len(some) - 1) - 1 and 0 < _bulk(cosines) < WIDE:
         warn(
             "The kernel is too wide for these data: K ≈ 11ᵀ, its entries differ by about "
-            f"{float(np.quantile(1 - off, BULK)):.0e}, and kernel PCA is linear PCA with fewer digits. Use a larger "
+            f"{_bulk(cosines):.0e}, and kernel PCA is linear PCA with fewer digits. Use a larger "
             "gamma, for example gamma=None, which adapts to the data, or kernel='linear'.",
             KernelWidthWarning,
         )
+
+
+def _bulk(cosines: np.ndarray) -> float:
+    """Return the number that most 1 − cosine of two different rows are below."""
+    return float(np.quantile(1 - cosines[~np.eye(len(cosines), dtype=bool)], BULK))
 
 
 def warn_of_spectrum(variances: Array, total: float, n: int, kernel: Kernel | None = None) -> None:

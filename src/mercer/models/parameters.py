@@ -1,6 +1,7 @@
 """Parameters that several estimators share: their constraints, random numbers and counts."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -36,7 +37,15 @@ def constraints(*shared: str, **own: list) -> dict[str, list]:
 
 def generator(random_state: Any) -> np.random.Generator:
     """Return the NumPy generator for a ``random_state`` of scikit-learn."""
+    if type(random_state) is int:
+        return np.random.default_rng(_seed(random_state))
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
+@lru_cache(maxsize=1000)
+def _seed(random_state: int) -> int:
+    """Return the seed for an integer: scikit-learn's generator takes a considerable part of a small fit to start."""
+    return check_random_state(random_state).randint(2**31)
 
 
 def check_count(name: str, value: Any) -> None:
