@@ -4,6 +4,7 @@ A figure of another machine is compared by its distance to these limits rather t
 """
 
 import os
+import re
 import time
 from dataclasses import dataclass
 
@@ -32,6 +33,14 @@ class Limits:
             f"float64 products {self.gemm:.0f} GFLOP/s on {self.cores} cores, exp {self.exp:.2f} ns on one core, "
             f"memory {self.bandwidth:.0f} GB/s"
         )
+
+    @classmethod
+    def parsed(cls, text):
+        """The limits that a page states, or None."""
+        found = re.search(
+            r"products (\d+) GFLOP/s on (\d+) cores, exp ([\d.]+) ns on one core, memory (\d+) GB/s", text
+        )
+        return found and cls(float(found[1]), float(found[3]), float(found[4]), int(found[2]))
 
 
 def limits():

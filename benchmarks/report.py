@@ -52,6 +52,11 @@ WHY = {
     "error of pivots is a fraction of that of random rows.",
 }
 
+CHART = """\
+```{image} images/benchmarks.svg
+:alt: Ratios against scikit-learn over the number of rows, one line for each family of cases
+```"""
+
 METHOD = """\
 Peer and mercer run alternately in one process, and the tables have the medians; ratios above 1 are in mercer's favour.
 BLAS uses its default number of threads. CPU seconds are summed over all threads. Peak memory is that of one run in a
@@ -61,22 +66,23 @@ scikit-learn's exact solution in float64, which is the peer itself in rows witho
 the next eigenvalue nearly coincide, the angle depends on the data more than on the solver."""
 
 
-def page(results, command, smoke, load):
+def page(results, command, smoke, load, limits):
     """The whole page."""
     parts = [
         "# Benchmarks",
-        _facts(command, load),
+        CHART,
+        _facts(command, load, limits),
         *(["**A smoke run: tiny sizes, one BLAS thread, numbers that mean nothing.**"] if smoke else []),
         METHOD,
-        _summary(results),
     ]
     for theme, words in THEMES.items():
         rows = [r for r in results if r.case.theme == theme]
-        parts += [f"## {theme}", words, *(_section(rows) or ["Not in this run."])]
+        parts += [f"## {theme}", words, *(_section(rows, limits) or ["Not in this run."])]
+    parts += ["## What was missed", _summary(results)]
     return "\n\n".join(parts) + "\n"
 
 
-def _facts(command, load):
+def _facts(command, load, limits):
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
     extension = "with" if native._native is not None else "without"
     ours = f"mercer {mercer.__version__} {extension} its C extension"
@@ -84,6 +90,7 @@ def _facts(command, load):
         [
             f"* {date.today().isoformat()}, made by `{command}`",
             f"* {processor()}, {os.cpu_count()} cores, load at the start {load:.1f}",
+            f"* limits of this machine in the same run: {limits}",
             f"* Python {platform.python_version()}, {versions}, {ours}",
         ]
     )
@@ -106,15 +113,16 @@ def _summary(results):
     return "\n\n".join(filter(None, [reached, "\n".join(missed + failed), *reasons]))
 
 
-def _section(rows):
+def _section(rows, limits):
     ran = [r for r in rows if not (r.skipped or r.failed)]
     left_out = [f"* {r.case.name}: {'skipped, ' + r.skipped if r.skipped else 'failed'}" for r in rows if r not in ran]
-    return [*([_table(ran)] if ran else []), *(["\n".join(left_out)] if left_out else [])]
+    return [*([_table(ran, limits)] if ran else []), *(["\n".join(left_out)] if left_out else [])]
 
 
-def _table(rows):
+def _table(rows, limits):
     """Columns that are empty in every row are left out."""
     columns = {header: [cell(row) for row in rows] for header, cell in COLUMNS.items()}
+    columns["times the limit"] = [_distance(row, limits) for row in rows]
     columns = {header: cells for header, cells in columns.items() if any(cells)}
     widths = {header: max(map(len, (header, *cells))) for header, cells in columns.items()}
     lines = [
@@ -158,6 +166,13 @@ def _bar(result):
 
 def _difference(result):
     return f"{1e3 * result.extra:+.2f} ms" if result.peer and result.case.theme == cases.SMALL else ""
+
+
+def _distance(result, limits):
+    """Our seconds as a multiple of the limit: one half of the kernel matrix, once. Only exact fits need that much."""
+    if result.case.theme not in (cases.EXACT, cases.REAL):
+        return ""
+    return f"{result.ours.seconds / limits.kernel(result.case.data.n, result.case.data.d):.1f}"
 
 
 def _series(result):

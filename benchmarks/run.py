@@ -10,6 +10,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from cases import CASES
+from chart import main as chart
+from limits import limits
 from measure import measure
 from report import page
 
@@ -17,15 +19,18 @@ from report import page
 def main():
     options = _options()
     chosen = _chosen(options)
-    load = os.getloadavg()[0]
+    load, found = os.getloadavg()[0], limits()
     if options.smoke:  # BLAS on a busy machine is slow with several threads, and here nobody looks at the times
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
     results = [_watched(case, options.smoke, f"[{i}/{len(chosen)}]") for i, case in enumerate(chosen, 1)]
-    text = page(results, _command(), options.smoke, load)
+    text = page(results, _command(), options.smoke, load, found)
     print(text, end="")
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(text)
+        pictures = options.output.parent / "images"
+        pictures.mkdir(exist_ok=True)
+        chart(options.output, pictures / "benchmarks.svg")
     return int(any(result.failed for result in results))
 
 
