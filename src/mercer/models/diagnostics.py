@@ -17,6 +17,7 @@ from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
 
 LOOKED_AT = 300  # rows whose kernel matrix shows the bulk of K
+CELLS = 2 * 10**6  # of those rows: fewer rows if there are many columns
 NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
 WIDE = 1e-6  # 1 − cosine that 99 % of the pairs stay below: K ≈ 11ᵀ
 BULK = 0.99
@@ -79,9 +80,11 @@ def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
 
 def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
     """Warn if K ≈ I or K ≈ 11ᵀ, judged by the bulk of the kernel matrix of some rows; constant rows are not judged."""
-    some = double(X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], LOOKED_AT)).astype(int)])
+    count = min(X.shape[0], LOOKED_AT, max(SOME_ROWS, CELLS // max(X.shape[1], 1)))
+    some = double(X[np.linspace(0, X.shape[0] - 1, count).astype(int)])
+    K = kernel.wide_gram(some)
     root = np.sqrt(kernel.diag(some))
-    cosines = np.abs(kernel(some, some)) / (root * root[:, None])
+    cosines = np.abs(kernel(some, some) if K is None else K) / (root * root[:, None])
     np.fill_diagonal(cosines, 0)
     nearest = float(np.median(cosines.max(axis=1)))
     if nearest < NARROW:
