@@ -63,19 +63,32 @@ def is_source(X: Any) -> bool:
 
 
 @contextmanager
-def named(number: int, start: int = 0) -> Iterator[None]:
-    """Let errors name the batch that they come from, and the number of its first row."""
+def named(number: int, start: int = 0, batch: Any = None) -> Iterator[None]:
+    """Let errors name the batch that they come from, the first row in it that is not finite, or else its first row."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise type(error)(f"Batch {number}, whose first row is row {start} of all: {error}") from error
+        row = _first_bad_row(batch)
+        place = (
+            f"whose first row is row {start} of all" if row is None else f"row {row} of it (row {start + row} of all)"
+        )
+        raise type(error)(f"Batch {number}, {place}: {error}") from error
+
+
+def _first_bad_row(batch: Any) -> int | None:
+    """Return the first row with a number that is not finite, if the rows are numbers."""
+    try:
+        bad = np.flatnonzero(~np.isfinite(np.asarray(batch, float)).all(axis=1))
+    except (ValueError, TypeError):  # no array of numbers: the error itself says so
+        return None
+    return int(bad[0]) if len(bad) else None
 
 
 def each(f: Callable[[Any], Any], source: Source) -> Iterator[Any]:
     """Yield ``f(batch)``, one batch in memory at a time; errors name the batch."""
     start = 0
     for number, batch in source:
-        with named(number, start):
+        with named(number, start, batch):
             yield f(batch)
         start += len(batch)
 
