@@ -61,7 +61,7 @@ def profile(kernel: Any, t: Array) -> Any:
 
 def expanded(kernel: Any, Z: Array) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None:
     """Return the function (x₂, z₂, xᵀz) ↦ k(x₂ + z₂ − 2xᵀz) of squared norms, written over xᵀz; or None."""
-    if not _supports(kernel, Z, Z.shape[1]):
+    if not _supports(kernel, Z):
         return None
 
     def k(x2: np.ndarray, z2: np.ndarray, products: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def expanded(kernel: Any, Z: Array) -> Callable[[np.ndarray, np.ndarray, np.ndar
 
 def tile(kernel: Any, Z: Array) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return the function x ↦ k(x, Z), or None."""
-    if not isinstance(Z, np.ndarray) or not _supports(kernel, Z, TILE_COLUMNS.get(Z.dtype, 0)):
+    if not _supports(kernel, Z, TILE_COLUMNS):
         return None
 
     def k(x: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ def tile(kernel: Any, Z: Array) -> Callable[[np.ndarray], np.ndarray] | None:
 
 def product(kernel: Any, Z: Array, B: Array) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return the function x ↦ k(x, Z) @ B, which does not store the matrix, or None."""
-    if not _supports(kernel, Z, FUSED_COLUMNS.get(Z.dtype, 0)):
+    if not _supports(kernel, Z, FUSED_COLUMNS):
         return None
 
     def k_B(x: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ def product(kernel: Any, Z: Array, B: Array) -> Callable[[np.ndarray], np.ndarra
 
 def symmetric(kernel: Any, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
     """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V, or None."""
-    if not _supports(kernel, X, FUSED_COLUMNS.get(X.dtype, 0)):
+    if not _supports(kernel, X, FUSED_COLUMNS):
         return None
 
     def share(V: np.ndarray, i: int, s: int) -> np.ndarray:
@@ -116,7 +116,7 @@ def symmetric(kernel: Any, X: Array) -> Callable[[np.ndarray, int, int], np.ndar
 
 def rounded(kernel: Any, X: Array) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return the function that stores a tile of k(X, X) as 32-bit integers, or None if values are not from 0 to 1."""
-    if not _supports(kernel, X, X.shape[1]):
+    if not _supports(kernel, X):
         return None
 
     def store(tile: np.ndarray) -> np.ndarray:
@@ -135,13 +135,13 @@ def stored_products(tile: np.ndarray, V_i: np.ndarray, V_j: np.ndarray, mirrored
     return K_V, Kt_V
 
 
-def _supports(kernel: Any, Z: Array, columns: int) -> bool:
+def _supports(kernel: Any, Z: Array, columns: dict | None = None) -> bool:
     return (
         _native is not None
         and getattr(kernel, "native_kind", None) is not None
         and isinstance(Z, np.ndarray)
         and Z.dtype in TILE_COLUMNS
-        and Z.shape[1] <= columns
+        and (columns is None or Z.shape[1] <= columns[Z.dtype])
     )
 
 
