@@ -390,3 +390,13 @@ def test_data_frames_are_tables(library):
     recipe = learn(as_table(data), ["a", "c", "n"], categorical="one-hot", missing="drop")
     assert recipe.rows(data).shape == (2, 4)
     assert as_table(Table({"a": np.ones(1)})).names == ["a"]
+
+
+def test_parquet_is_read_by_row_groups(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": np.arange(10.0), "b": list("xyxyxyxyxy"), "c": np.arange(10) % 2 == 0})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=3)
+    table = read(tmp_path / "t.parquet", lambda names, named, more=(): ["c", "a"])
+    np.testing.assert_array_equal(table.columns["a"], frame["a"])
+    np.testing.assert_array_equal(table.columns["c"], frame["c"].astype(float))
+    assert (list(table.columns), table.others) == (["c", "a"], ("b",))

@@ -85,10 +85,11 @@ def _column(values: np.ndarray) -> np.ndarray:
 
 
 def read_parquet(stream: BinaryIO, source: str, select: Select) -> Table:
-    """Return the selected columns of a Parquet file, read by pyarrow."""
+    """Return the selected columns of a Parquet file, read by pyarrow; one row group at a time is in memory as Arrow."""
     arrow, parquet = _pyarrow(source)
     try:
-        file = parquet.ParquetFile(arrow.BufferReader(stream.read()))
+        on_disk = isinstance(getattr(stream, "raw", None), io.FileIO) and stream.seekable()
+        file = parquet.ParquetFile(stream if on_disk else arrow.BufferReader(stream.read()))
         names = file.schema_arrow.names
         check_names(names, source)
         wanted = select(names, True)
@@ -96,10 +97,14 @@ def read_parquet(stream: BinaryIO, source: str, select: Select) -> Table:
             raise TableError(f"{source}: the table has no rows.")
         needs = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
         _check_memory(needs, source)
-        data = file.read(columns=wanted)
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
+        for i in range(file.metadata.num_row_groups):
+            for name, values in zip(wanted, file.read_row_group(i, columns=wanted).select(wanted).columns, strict=True):
+                parts[name].append(_from_arrow(values, name, source, arrow))
     except (arrow.ArrowException, OSError) as error:
         raise TableError(f"{source}: it is not a valid Parquet file ({_first_line(error)}).") from None
-    return _from_arrow_table(data, names, wanted, source, arrow)
+    columns = {name: np.concatenate(parts.pop(name)) for name in wanted}
+    return Table(columns, source, others=tuple(name for name in names if name not in columns))
 
 
 def read_feather(stream: BinaryIO, source: str, select: Select) -> Table:
@@ -119,16 +124,12 @@ def read_feather(stream: BinaryIO, source: str, select: Select) -> Table:
     wanted = select(names, True)
     if table.num_rows == 0:
         raise TableError(f"{source}: the table has no rows.")
-    return _from_arrow_table(table, names, wanted, source, arrow)
+    columns = {name: _from_arrow(table.column(name), name, source, arrow) for name in wanted}
+    return Table(columns, source, others=tuple(name for name in names if name not in columns))
 
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
-
-
-def _from_arrow_table(data: Any, names: list[str], wanted: list[str], source: str, arrow: Any) -> Table:
-    columns = {name: _from_arrow(data.column(name), name, source, arrow) for name in wanted}
-    return Table(columns, source, others=tuple(name for name in names if name not in columns))
 
 
 def _from_arrow(values: Any, name: str, source: str, arrow: Any) -> np.ndarray:
