@@ -16,6 +16,7 @@ from .style import INK, LEGEND, STYLE, axes, colour
 DOTS = 100  # per inch: sharp enough for a page, small enough to be kept
 COLOURS = 128
 TITLE = 9  # points
+MARKERS = "osd^vPX"
 
 
 def board(rows: int, columns: int, width: float = 2.0, height: float = 2.0) -> tuple[Figure, Any]:
@@ -38,10 +39,23 @@ def save(figure: Figure, file: BinaryIO) -> None:
         image.convert("RGB").quantize(COLOURS).save(file, format="png", optimize=True)
 
 
-def curves(ax: Axes, x: Any, lines: dict[str, Any], marker: str = "o") -> Axes:
-    """Draw several lines over the same values, with their names."""
+def curves(ax: Axes, x: Any, lines: dict[str, Any]) -> Axes:
+    """Draw several lines over the same values, with their names and a marker each."""
     for i, (name, y) in enumerate(lines.items()):
-        ax.plot(x, y, color=colour(i), marker=marker, markersize=3, linewidth=1.2, label=name)
+        ax.plot(x, y, color=colour(i), marker=MARKERS[i % len(MARKERS)], markersize=3, linewidth=1.2, label=name)
+    ax.legend(**{**LEGEND, "handletextpad": 0.5})
+    return ax
+
+
+def intervals(ax: Axes, names: list[str], columns: dict[str, list[tuple[float, float]]]) -> Axes:
+    """Draw mean ± standard deviation for each name and column: dots with error bars, one line for each name."""
+    for i, (column, values) in enumerate(columns.items()):
+        at = np.arange(len(names)) + 0.7 * ((i + 0.5) / len(columns) - 0.5)  # 0.7: space between the names
+        means, deviations = np.transpose(values)
+        style = {"color": colour(i), "fmt": MARKERS[i % len(MARKERS)], "markersize": 3, "elinewidth": 0.8}
+        ax.errorbar(means, at, xerr=deviations, label=column, **style)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
     ax.legend(**{**LEGEND, "handletextpad": 0.5})
     return ax
 

@@ -27,6 +27,7 @@ KEY_DIGITS = 12  # of a digest: enough to distinguish settings
 Row = dict[str, Any]  # a line of a CSV file
 Figure = Any  # of matplotlib
 Report = Callable[[str], None]
+SMALL = "**This is the small version (`--quick`); compare a full run with the original.** "
 
 
 def silent(line: str) -> None:
@@ -78,7 +79,8 @@ class Output:
 
     def text(self, title: str, *blocks: str) -> None:
         """Write the text: a title, the figures, a description, blocks of Markdown, and how it was computed."""
-        every = [f"# {title}", *self.pictures, description(self.name), *blocks, self._provenance()]
+        small = SMALL + description(f"{self.name} --quick") if self.quick else ""
+        every = [f"# {title}", *self.pictures, small, description(self.name), *blocks, self._provenance()]
         self._write(f"{self.name}.md", "\n\n".join(block.strip() for block in every if block).encode() + b"\n")
 
     def _provenance(self) -> str:

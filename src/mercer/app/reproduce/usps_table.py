@@ -58,7 +58,7 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
             report(f"degree {degree}, {q} components: {one:.1f} % one-versus-one, {rest:.1f} % one-versus-rest")
             output.csv(rows)
     output.picture(draw(rows, degrees, sizes), "Test errors over the number of components")
-    return rows, text(rows, degrees, sizes, quick)
+    return rows, text(rows, degrees, sizes)
 
 
 def digits(n: int | None = None) -> tuple[np.ndarray, ...]:
@@ -123,13 +123,12 @@ def draw(rows: list[Row], degrees: tuple[int, ...], sizes: tuple[int, ...]) -> F
     return figure
 
 
-def text(rows: list[Row], degrees: tuple[int, ...], sizes: tuple[int, ...], quick: bool) -> tuple[str, ...]:
+def text(rows: list[Row], degrees: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[str, ...]:
     """Tabulate our errors and the slides', and describe the differences."""
     found = {(r["degree"], r["components"], r["C"]): r for r in rows}
     head = ["components", *(f"degree {d}" for d in degrees)]
     lines = [[q, *(cell(found.get((d, q, COST))) for d in degrees)] for q in sizes]
-    small = f"This is the small version: {QUICK_ROWS} training digits, so all errors are larger." if quick else ""
-    return small, table(head, lines), listed(*trends(found, degrees, sizes)), WHY_C, dependence(rows)
+    return table(head, lines), listed(*trends(found, degrees, sizes)), WHY_C, dependence(rows)
 
 
 def cell(found: Row | None) -> str:

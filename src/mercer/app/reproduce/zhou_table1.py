@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +20,9 @@ from ...datasets import load
 from ...models.classifier import KernelPCAClassifier
 from ...models.classifier_cv import AXES, KernelPCAClassifierCV, rbf_widths, some_components, stratified_folds
 from .output import Output, Report, Row, listed, silent, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "zhou-table1"
 # errors in %: mean and standard deviation over the splits, of PKPCA, SVM and KFD, as the paper prints them
@@ -64,11 +67,12 @@ NOISE_RATIOS = tuple(10.0 ** (-k / 2) for k in range(11))
 PRIORS = ("empirical", "uniform")
 COSTS = tuple(10.0 ** (k / 2) for k in range(-2, 9))  # C of the SVC
 ROUNDING = 12  # digits of an error: mean errors that differ only beyond them count as equal
+SCALE = (1, 2, 5, 10, 20, 40)  # ticks of the figure, in %
 MOST_STEPS = 100_000  # of libsvm, which may not terminate for large C and overlapping classes
 
 
 def run(out: str | Path, quick: bool = False, names: list[str] | None = None, report: Report = silent) -> list[Row]:
-    """Write ``zhou-table1.csv`` and ``zhou-table1.md`` into a folder; see :func:`mercer.app.reproduce.run`.
+    """Write ``zhou-table1.csv``, ``zhou-table1.md`` and a figure into a folder; see :func:`mercer.app.reproduce.run`.
 
     ``names`` are the data sets, by default all. With ``quick`` they are two small ones, with five widths and no
     repeated folds, but all splits. The rows are one for each data set and column: errors, settings, the paper's errors.
@@ -79,6 +83,7 @@ def run(out: str | Path, quick: bool = False, names: list[str] | None = None, re
         rows += one_set(name, output, quick, report)
         output.csv(rows)
     cells = {(row["data"], row["column"]): row for row in rows}
+    output.picture(draw(cells, names), "Errors on the test sets: mean ± standard deviation over the splits")
     chosen = ("**Chosen settings**", as_settings(cells, names), nearest_means(cells, names))
     output.text("Zhou, table 1", as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)), *chosen)
     return rows
@@ -231,6 +236,19 @@ def as_table(cells: dict, names: list[str]) -> str:
         paper = [f"{mean} ± {std}" for mean, std in PAPER[name]]
         rows.append([name, *(f"{row['error']:.2f} ± {row['std']:.2f}" for row in ours), *paper])
     return table(["data", *COLUMNS.values(), *(f"paper: {other}" for other in PAPER_COLUMNS)], rows)
+
+
+def draw(cells: dict, names: list[str]) -> "Figure":
+    """Draw our errors beside the paper's, on a logarithmic scale."""
+    from ... import plots
+
+    columns = {"paper: PKPCA": [PAPER[name][0] for name in names], "paper: SVM": [PAPER[name][1] for name in names]}
+    for column in ("limit", "shrinkage", "svc"):
+        columns[COLUMNS[column]] = [(cells[name, column]["error"], cells[name, column]["std"]) for name in names]
+    figure, ((ax,),) = plots.papers.board(1, 1, 7.0, 1.0 + 0.4 * len(names))
+    plots.papers.intervals(ax, names, columns)
+    ax.set(xscale="log", xlabel="error in %", xticks=SCALE, xticklabels=SCALE)
+    return figure
 
 
 def as_settings(cells: dict, names: list[str]) -> str:
