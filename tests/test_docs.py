@@ -76,6 +76,23 @@ def test_stored_outputs_belong_to_the_code_of_their_page(page):
         assert all((executed.STORED / figure).is_file() for figure in cell.figures)
 
 
+FIGURE = re.compile(r"([\d.]+)(×| MB| s\b)")
+RUNS_DIFFER = 0.3  # by so much on a busy machine
+
+
+def test_figures_of_the_readme_are_those_of_the_benchmarks():
+    """Every ratio, time and size of the section on speed is in the line of its case."""
+    measured = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Speed")[2].partition("##")[0]
+    cases = re.findall(r"^\| `([\w-]+)`.* \| (.*) \|$", readme, re.MULTILINE)
+    assert cases
+    for case, figures in [*cases, ("exact-100000", readme.partition("their exact")[2])]:
+        line = FIGURE.findall(re.search(rf"^\| {case}: .*$", measured, re.MULTILINE)[0])
+        for figure, unit in FIGURE.findall(figures):
+            found = [float(value) for value, of in line if of == unit]
+            assert any(abs(float(figure) / value - 1) < RUNS_DIFFER for value in found), f"{case}: {figure}{unit}"
+
+
 PAGE = """
 # A page
 
