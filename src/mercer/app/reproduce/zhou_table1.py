@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,10 +19,7 @@ from sklearn.svm import SVC
 from ...datasets import load
 from ...models.classifier import KernelPCAClassifier
 from ...models.classifier_cv import AXES, KernelPCAClassifierCV, rbf_widths, some_components, stratified_folds
-from .output import Output, Report, Row, listed, silent, table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .output import Figure, Output, Report, Row, listed, silent, table
 
 NAME = "zhou-table1"
 # errors in %: mean and standard deviation over the splits, of PKPCA, SVM and KFD, as the paper prints them
@@ -238,7 +235,7 @@ def as_table(cells: dict, names: list[str]) -> str:
     return table(["data", *COLUMNS.values(), *(f"paper: {other}" for other in PAPER_COLUMNS)], rows)
 
 
-def draw(cells: dict, names: list[str]) -> "Figure":
+def draw(cells: dict, names: list[str]) -> Figure:
     """Draw our errors beside the paper's, on a logarithmic scale."""
     from ... import plots
 
