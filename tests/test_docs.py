@@ -47,9 +47,9 @@ COMMAND = re.compile(r"python (benchmarks|docs|tools)/|mercer reproduce|make [a-
 
 
 def prose(page):
-    """The text of a page without code, formulas, links and values that are filled in."""
+    """The text of a page without code, formulas, links, numbers of equations and values that are filled in."""
     text = re.sub(r"```.*?```|\$[^$]+\$|\{val\}`[^`]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)|PRML [\d., ]+", "", text)
 
 
 @pytest.mark.parametrize("page", RUNS, ids=name)

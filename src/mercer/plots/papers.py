@@ -52,7 +52,7 @@ def intervals(ax: Axes, names: list[str], columns: dict[str, list[tuple[float, f
     for i, (column, values) in enumerate(columns.items()):
         at = np.arange(len(names)) + 0.7 * ((i + 0.5) / len(columns) - 0.5)  # 0.7: space between the names
         means, deviations = np.transpose(values)
-        style = {"color": colour(i), "fmt": MARKERS[i % len(MARKERS)], "markersize": 3, "elinewidth": 0.8}
+        style: Any = {"color": colour(i), "fmt": MARKERS[i % len(MARKERS)], "markersize": 3, "elinewidth": 0.8}
         ax.errorbar(means, at, xerr=deviations, label=column, **style)
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
