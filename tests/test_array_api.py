@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import estimator_checks
 
 import mercer
-from mercer import KernelPCA, ProbabilisticKernelPCA
+from mercer import KernelPCA, MercerWarning, ProbabilisticKernelPCA
 from mercer._core import arrays
 from mercer.eigen import Exact, Lanczos, Randomized, eigenpairs
 from mercer.kernels import (
@@ -466,12 +466,14 @@ def scikit_learns_checks():
                 yield pytest.param(model, check, id=f"{model!r}-{getattr(check, 'keywords', check)}")
 
 
+@pytest.mark.filterwarnings("ignore:X is an array of:mercer.MercerWarning")  # it also fits without dispatch
 @pytest.mark.filterwarnings("ignore:The kernel is too narrow:UserWarning")
 @pytest.mark.parametrize("model, check", list(scikit_learns_checks()))
 def test_scikit_learns_checks_of_arrays(model, check):
     check(type(model).__name__, model)
 
 
+@pytest.mark.filterwarnings("ignore:X is an array of:mercer.MercerWarning")  # it also fits without dispatch
 @pytest.mark.filterwarnings("ignore:The kernel is too narrow:UserWarning")
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("library", ["numpy", *BACKENDS])
@@ -553,9 +555,25 @@ def test_rows_from_elsewhere_than_at_fit_are_refused(there):
 def test_without_dispatch_arrays_become_numpys():
     """As scikit-learn does: tensors are array-likes unless it is told to leave them where they are."""
     there = Elsewhere("torch")
-    model = KernelPCA(2, random_state=0).fit(there(ROWS))
+    with pytest.warns(MercerWarning, match="array of torch, and it is converted to NumPy") as given:
+        model = KernelPCA(2, random_state=0).fit(there(ROWS))
+    assert len(given) == 1
     assert isinstance(model.explained_variance_, np.ndarray)
     assert_array_equal(model.transform(there(NEW)), KernelPCA(2, random_state=0).fit(ROWS).transform(NEW))
+
+
+def test_few_values_are_read_from_a_device(monkeypatch):
+    """Each read waits for the device: pivots and candidates are decided on the host, after one transfer."""
+    torch = pytest.importorskip("torch")
+    rows, reads = torch.asarray(np.random.default_rng(0).normal(size=(400, 3))), []
+    for name in ("__bool__", "__int__", "__float__", "__index__", "item"):
+        read = getattr(torch.Tensor, name)
+        monkeypatch.setattr(torch.Tensor, name, lambda x, *a, read=read: (reads.append(1), read(x, *a))[1])
+    with dispatched():
+        for solver in (Landmarks(100), "davidson"):
+            reads.clear()
+            KernelPCA(3, solver=solver, random_state=0).fit(rows)
+            assert len(reads) < 60  # where every candidate and every pivot was read, there were hundreds
 
 
 def test_nan_and_overflow_are_told(there):

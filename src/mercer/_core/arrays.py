@@ -161,7 +161,25 @@ def _take(X: Any, index: Any, axis: int) -> Array:
 
 def row_numbers(index: Any) -> np.ndarray:
     """Return row numbers as a NumPy array."""
-    return np.array([int(i) for i in index], int) if is_foreign(index) else np.asarray(index)
+    return host(index).astype(int) if is_foreign(index) else np.asarray(index)
+
+
+def host(x: Any) -> np.ndarray:
+    """Return an array as a float64 NumPy array, in one transfer from its device if its library can do that."""
+    view = shared(x) if is_foreign(x) else x
+    if view is not None:
+        return np.asarray(view, float)
+    flat = namespace(x).reshape(x, (-1,))
+    values = flat.tolist() if hasattr(flat, "tolist") else [float(value) for value in flat]
+    return np.asarray(values, float).reshape(x.shape)
+
+
+def shared(x: Any) -> np.ndarray | None:
+    """Return a NumPy view of an array of another library, or None if it is not in the memory of the process."""
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None
 
 
 def hstack(*parts: Any) -> Array:

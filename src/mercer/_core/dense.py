@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from scipy.spatial.distance import cdist
 
-from .arrays import Array, eps, eye, is_foreign, largest, linalg_errors, namespace
+from .arrays import Array, asarray_like, eps, eye, host, is_foreign, largest, linalg_errors, namespace
 from .tiles import slices
 
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
@@ -84,24 +84,15 @@ def has_cholesky(A: Array, shift: float) -> bool:
 def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:
     """Return F with K = FFᵀ up to rounding, one column for each pivot, and the pivots: F[pivots] is triangular.
 
-    The next pivot is the largest diagonal entry of K − FFᵀ, until only rounding errors are left.
+    The next pivot is the largest diagonal entry of K − FFᵀ, until only rounding errors are left. Matrices on a device
+    are factorised on the host: every pivot would wait for the device.
     """
-    n, xp = K.shape[0], namespace(K)
+    n = K.shape[0]
     tol = n * eps(K) * largest(K)
-    if not is_foreign(K):
-        L, order, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=True, tol=tol)
-        F = np.empty((n, rank))
-        F[order - 1] = np.tril(L[:, :rank])
-        return F, order[:rank] - 1
-    F, left = xp.zeros_like(K), xp.asarray(xp.linalg.diagonal(K), copy=True)
-    pivots: list[int] = []
-    while len(pivots) < n and float(left[i := int(xp.argmax(left))]) > tol:
-        k = len(pivots)
-        F[:, k] = (K[:, i] - F[:, :k] @ F[i, :k]) / xp.sqrt(left[i])
-        left -= F[:, k] ** 2
-        left[i] = 0
-        pivots.append(i)
-    return F[:, : len(pivots)], np.array(pivots, int)
+    L, order, rank, _ = scipy.linalg.lapack.dpstrf(host(K), lower=True, tol=tol)
+    F = np.empty((n, rank))
+    F[order - 1] = np.tril(L[:, :rank])
+    return asarray_like(F, K, K.dtype) if is_foreign(K) else F, order[:rank] - 1
 
 
 def inverse_of_lower(L: Array) -> Array:

@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from .._core.arrays import Array, asarray_like, cast, double, eps, largest, namespace, row_numbers, rows, sqnorms, zeros
+from .._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    double,
+    eps,
+    host,
+    largest,
+    namespace,
+    row_numbers,
+    rows,
+    sqnorms,
+    zeros,
+)
 from .._core.dense import inverse_of_lower
 from .._core.tiles import map_rows
 from .operators import Operator
@@ -36,9 +49,9 @@ def rpcholesky(
         new, L = drawn[accepted], L[: len(accepted), : len(accepted)]
         F[:, k : k + len(new)] = _eliminated(A.columns(new), F[:, :k], rows(F[:, :k], new), L)
         left -= sqnorms(F[:, k : k + len(new)], xp.float64)
-        for i in new.tolist():
-            left[i] = 0
-        left = xp.clip(left, 0, None)
+        others = np.ones(A.shape[0])
+        others[new] = 0
+        left = xp.clip(left, 0, None) * asarray_like(others, left)
         pivots = np.append(pivots, new)
     return F[:, : len(pivots)], pivots
 
@@ -57,15 +70,18 @@ def _eliminated(columns: Array, F: Array, F_new: Array, L: Array) -> Array:
 
 
 def _rejection_cholesky(H: Array, before: Array, rng: np.random.Generator, floor: float) -> tuple[np.ndarray, Array]:
-    """Accept candidate i with probability (its diagonal now) / (its diagonal when drawn), then eliminate it."""
+    """Accept candidate i with probability (its diagonal now) / (its diagonal when drawn), then eliminate it.
+
+    The matrix is small: it is computed on the host, since every decision would wait for a device.
+    """
     accepted: list[int] = []
-    n, xp = H.shape[0], namespace(H)
-    L, left = xp.zeros_like(H), xp.asarray(xp.linalg.diagonal(H), copy=True)
-    bars = xp.clip(asarray_like(rng.uniform(size=n), H) * before, floor, None)
+    H_, n = host(H), H.shape[0]
+    L, left = np.zeros_like(H_), H_.diagonal().copy()
+    bars = np.maximum(rng.uniform(size=n) * host(before), floor)
     for i in range(n):
         if left[i] > bars[i]:
             k = len(accepted)
-            L[:, k] = (H[:, i] - L[:, :k] @ L[i, :k]) / xp.sqrt(left[i])
+            L[:, k] = (H_[:, i] - L[:, :k] @ L[i, :k]) / np.sqrt(left[i])
             left -= L[:, k] ** 2
             accepted.append(i)
-    return np.array(accepted, int), xp.tril(rows(L, accepted)[:, : len(accepted)])
+    return np.array(accepted, int), asarray_like(np.tril(L[accepted, : len(accepted)]), H)

@@ -19,10 +19,12 @@ from .._core.arrays import (
     columns,
     double,
     full,
+    is_foreign,
     is_objects,
     namespace,
     precision,
     rows,
+    shared,
     zeros,
 )
 from .._core.tiles import for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
@@ -155,12 +157,21 @@ class Gram(Uncentred):
             return factor @ (factor.T @ V)
         if self.home is not None:
             return dask.symmetric_blocks(tiles.OneThread(self.kernel), self.home, V, tiles.PASS)
+        if self._here is not None:
+            return asarray_like(self._here @ shared(V), V)
         if self.kept is not None:
             return self.kept.product(V)
         share = self.kernel.symmetric(self.X)
         if share is None:
             return symmetric_rows(self.kernel.pairs(self.X), V)
         return sum_shares(partial(share, V), entries=self.shape[0] ** 2 / 2)
+
+    @cached_property
+    def _here(self) -> "Gram | None":
+        """The operator on a NumPy view of the rows of another library, if a fused product reads their memory."""
+        foreign = is_foreign(self.X) and self.X.shape[1] <= COSTLY_COLUMNS and self.home is None
+        X = shared(self.X) if foreign else None
+        return None if X is None or self.kernel.symmetric(X) is None else Gram(self.kernel, X)
 
     def diag(self) -> Array:
         return self.kernel.diag(self.X)
@@ -195,7 +206,8 @@ class Gram(Uncentred):
 
     def _worth_storing(self) -> bool:
         """Return True if tiles take longer to compute than to read, and half of them fit the memory budget."""
-        costly = self.X.shape[1] > COSTLY_COLUMNS or self.kernel.symmetric(self.X) is None
+        fused = self._here is not None or self.kernel.symmetric(self.X) is not None
+        costly = self.X.shape[1] > COSTLY_COLUMNS or not fused
         return costly and self.shape[0] ** 2 / 2 * STORED_BYTES <= tiles.budget_bytes()
 
     def coarse(self) -> "Gram | Dense":

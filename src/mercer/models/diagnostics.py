@@ -18,6 +18,7 @@ from ..linalg.eigenpairs import Report
 
 LOOKED_AT = 300  # rows whose kernel matrix shows the bulk of K
 CELLS = 2 * 10**6  # of those rows: fewer rows if there are many columns
+SCALE_CELLS = 10**7  # of the rows that scales are estimated from
 NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
 WIDE = 1e-6  # 1 − cosine that 99 % of the pairs stay below: K ≈ 11ᵀ
 BULK = 0.99
@@ -56,7 +57,7 @@ def _warn_of_copies(X: np.ndarray) -> None:
 
 def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
     """Warn if a few columns decide all distances; return True then."""
-    some = X[:: max(1, X.shape[0] // MANY_ROWS)]
+    some = X[:: max(1, X.shape[0] // min(MANY_ROWS, max(LOOKED_AT, SCALE_CELLS // X.shape[1])))]
     blocks = [some[:, j : j + MANY_COLUMNS].std(axis=0, dtype=float) for j in range(0, X.shape[1], MANY_COLUMNS)]
     spread = np.concatenate(blocks)
     varied = spread[spread > 0]

@@ -68,6 +68,12 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, cop
         return _check_objects(estimator, X, kernel, fit)
     if dispatched(X):
         check_portable(estimator, X, kernel)
+    elif fit and arrays.is_foreign(X):
+        warn(
+            f"X is an array of {type(X).__module__.partition('.')[0]}, and it is converted to NumPy; so are results. "
+            "Use sklearn.set_config(array_api_dispatch=True) to compute in its library and on its device, or give a "
+            "NumPy array."
+        )
     copy = copy and not (isinstance(kernel, Precomputed) and isinstance(X, np.memmap))  # a mapped matrix is only read
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
     with _naming_imputer(type(estimator).__name__):
