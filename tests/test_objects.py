@@ -276,3 +276,34 @@ def test_a_damaged_table_of_objects_is_refused(kind):
     for name in damaged:
         with pytest.raises(Malformed):
             decode(encoded, Source(arrays | {name: -1 - arrays[name]}, 2**25))
+
+
+def test_streams_merges_and_what_needs_numbers(tmp_path):
+    X, kernel = strings(), Spectrum(2).bind(strings())
+    Z = mercer.landmarks(kernel, X, 20, random_state=0)
+    whole, first, second = (
+        mercer.KernelPCA(2, kernel=kernel, solver=Landmarks(choose=Z)).fit(rows) for rows in (X, X[:30], X[30:])
+    )
+    np.testing.assert_allclose(
+        np.abs(mercer.merge([first, second]).transform(X)), np.abs(whole.transform(X)), atol=1e-6
+    )
+    stream = mercer.KernelPCA(2, kernel=kernel, solver=Landmarks(choose=Z)).partial_fit(X[:30]).partial_fit(X[30:])
+    np.testing.assert_allclose(np.abs(stream.transform(X)), np.abs(whole.transform(X)), atol=1e-6)
+    model = mercer.KernelPCA(2, kernel=kernel).fit(X)
+    assert mercer.compress(model, n_anchors=20).transform(X[:3]).shape == (3, 2)
+    for refused, what in (
+        (lambda: mercer.KernelPCA(2, kernel=kernel, solver=Landmarks(20, "kmeans")).fit(X), "kmeans"),
+        (lambda: mercer.dropin.KernelPCA(2, kernel=kernel).fit(X), "dropin"),
+        (lambda: mercer.report(model, X, tmp_path / "r.html"), "report"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            refused()
+    with pytest.raises(ValueError, match="ONNX"):
+        pytest.importorskip("onnx") and mercer.to_onnx(model)
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match="takes rows in memory"):
+        mercer.KernelPCA(2, kernel=Jaccard(), solver=Landmarks(5)).fit(da.ones((20, 3), chunks=(10, 3)))
+    codes = np.column_stack([np.linspace(0, 1, N), LABELS])
+    lazy = da.from_array(codes, chunks=(20, 2))
+    followed = mercer.KernelPCA(2, kernel=mixed(codes, [1]), solver=Landmarks(20), random_state=0).fit(lazy)
+    np.testing.assert_allclose(followed.transform(lazy).compute(), followed.transform(codes), atol=1e-12)

@@ -107,7 +107,7 @@ class KernelTransformer(
 
     def _fit_collection(self, kernel: Kernel, X: Any, sample_weight: Any, rng: np.random.Generator) -> None:
         """Fit the model on a Dask collection."""
-        X, weights = validation.check_lazy_rows(self, X, sample_weight)
+        X, weights = validation.check_lazy_rows(self, X, sample_weight, kernel=kernel)
         self._fit_lazy(kernel, X, weights, rng)
 
     def _fit_lazy(self, kernel: Kernel, X: Any, weights: Any, rng: np.random.Generator) -> None:

@@ -25,6 +25,7 @@ from ..linalg.solvers.randomized import Randomized
 from ..preimage.learned import ridge
 from ..rkhs import Subspace, principal_subspace
 from . import validation
+from .kernel_parameter import takes_objects
 from .parameters import AT_LEAST_0, AT_LEAST_1, NOT_NEGATIVE, constraints, generator
 
 ZERO = 1e-12  # of λ₁: smaller eigenvalues are set to zero, as scikit-learn does in double precision
@@ -128,6 +129,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _fit(self, X: Any) -> None:
         if self.fit_inverse_transform and isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
+        if takes_objects(self):
+            raise ValueError("mercer.dropin.KernelPCA takes numbers, as scikit-learn's does. Use mercer.KernelPCA.")
         validation.check_unmasked(X)
         sparse = False if self.fit_inverse_transform else "csr"
         X = validate_data(self, X, accept_sparse=sparse, dtype=validation.DTYPES, copy=True)

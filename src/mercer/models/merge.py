@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.arrays import Array, double, namespace
 from .._core.dask import as_rows, is_lazy
 from ..kernels import Precomputed, as_kernel
+from ..kernels.objects import as_objects
 from ..rkhs.basis import Basis
 from ..rkhs.landmarks import Landmarks
 from ..rkhs.moments import Moments
@@ -61,7 +62,10 @@ def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array
     kernel = as_kernel(kernel)
     if isinstance(kernel, Precomputed):
         raise ValueError("Landmarks are samples, and kernel='precomputed' has none. Give samples and another kernel.")
-    X = as_rows(X) if is_lazy(X) else check_array(X, accept_sparse="csr" if kernel.sparse else False, dtype=DTYPES)
+    if kernel.rows == "objects" and not is_lazy(X):
+        X = kernel.on(getattr(X, "columns", None)).checked(as_objects(X, kernel.whole))
+    else:
+        X = as_rows(X) if is_lazy(X) else check_array(X, accept_sparse="csr" if kernel.sparse else False, dtype=DTYPES)
     bound = kernel.bind(X)
     return Landmarks(n)(bound, X, None, None, generator(random_state))
 

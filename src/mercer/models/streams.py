@@ -125,7 +125,7 @@ class StreamMixin:
 
     def _fit_collection(self, kernel: Kernel, X: Any, sample_weight: Any, rng: np.random.Generator) -> None:
         """Fit the model on a Dask collection; if its sizes are unknown, they come with the sample, in one pass."""
-        X, weights = validation.check_lazy_rows(self, X, sample_weight, sizes=False)
+        X, weights = validation.check_lazy_rows(self, X, sample_weight, sizes=False, kernel=kernel)
         auto = isinstance(self.solver, str) and self.solver == "auto"
         if has_sizes(X):
             self._fit_lazy(kernel, X, weights, rng)  # type: ignore[attr-defined]

@@ -193,11 +193,17 @@ def check_numpy(estimator: Any, method: str, fitted: Any) -> None:
         )
 
 
-def check_lazy_rows(estimator: Any, X: Any, sample_weight: Any = None, sizes: bool = True) -> tuple[Any, Any]:
+def check_lazy_rows(
+    estimator: Any, X: Any, sample_weight: Any = None, sizes: bool = True, kernel: Kernel | None = None
+) -> tuple[Any, Any]:
     """Return a Dask array and its weights, or None for the weights; values are checked in tasks.
 
     Without ``sizes`` the numbers of rows in the blocks may be unknown, and weights are then returned as they are.
     """
+    if kernel is not None and kernel.whole:
+        raise TypeError(
+            f"{kernel!r} takes rows in memory, and a Dask collection was given. Use partial_fit, or batches."
+        )
     names = getattr(X, "columns", None)
     X = dask.as_rows(X, sizes)
     estimator.n_features_in_ = X.shape[1]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.cluster import MiniBatchKMeans
 
-from .._core.arrays import Array, asarray_like, cast, eps, is_foreign, library, namespace, row_numbers, rows
+from .._core.arrays import Array, asarray_like, cast, eps, is_foreign, is_objects, library, namespace, row_numbers, rows
 from .._core.dask import is_lazy, take
 from .._core.registry import register
 from ..kernels import Kernel
@@ -196,6 +196,8 @@ def _by_kmeans(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.
             f"Landmarks(choose='kmeans') works on NumPy arrays, and the rows are of {library(X)}. Use "
             "choose='rpcholesky', or 'uniform'."
         )
+    if is_objects(X):
+        raise ValueError("Landmarks(choose='kmeans') needs rows of numbers. Use choose='rpcholesky', or 'uniform'.")
     clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
     if is_lazy(X):
         X, some = sample_rows(X, ROWS_EACH * m, rng)

@@ -3,7 +3,9 @@
 import warnings
 from typing import Any
 
+from ..._core.arrays import is_objects
 from ..._core.warn import MercerWarning
+from ...models.pipelines import parts
 from .page import Figure, Section, Table, page, write
 
 MARK = "mercer report"
@@ -60,6 +62,10 @@ def report(
 def write_report(model: Any, X: Any, path: Any, **known: Any) -> None:
     """Write a page; ``known`` are the arguments of ``contents`` in sections.py."""
     from .sections import contents  # needs matplotlib
+
+    inner = parts(getattr(model, "estimator_", model))[1]
+    if is_objects(getattr(inner, "anchors_", None)):
+        raise ValueError("A report describes rows of numbers, and those of this model are objects.")
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # rows are arrays here

@@ -109,6 +109,8 @@ def _n_columns(model: Any, recipe: Any) -> int:
 
 def _dtype(model: Any, dtype: Any) -> np.dtype:
     found = np.dtype(_rows_dtype(model) if dtype is None else dtype)
+    if found.kind == "O":
+        raise ValueError("A model of objects cannot be converted to ONNX, whose rows are numbers.")
     if found.name not in DTYPES:
         raise ValueError(f"dtype={dtype!r} is not a type that is converted. Give one of {', '.join(DTYPES)}.")
     return found
