@@ -15,6 +15,7 @@ from .radial import RBF
 from .width import _weighted_median, median_distance
 
 BLOCK = 2**18  # entries of the arrays of alignments that are computed at once: they fit the cache
+COLUMNS = 128  # series that a block of others is aligned with
 RESCALED = 4  # points after which the sums over alignments, which grow or shrink with each, are divided by the largest
 MOST_POINTS = 2000  # of the series: the bandwidth is computed from them
 
@@ -184,11 +185,19 @@ def _bandwidth(series: np.ndarray, weights: Any) -> float:
 
 
 def _logs(x: Any, z: Any, gamma: float) -> np.ndarray:
-    """Return log a(xᵢ, zⱼ) of all pairs, in blocks of rows of x."""
-    longest = max(map(len, z), default=1)
-    height = max(1, BLOCK // ((longest + 1) * max(1, len(z))))
-    blocks = [_block(x[i : i + height], z, gamma) for i in range(0, len(x), height)]
-    return np.vstack(blocks) if blocks else np.empty((0, len(z)))
+    """Return log a(xᵢ, zⱼ) of all pairs, in blocks of series of similar lengths, which need little padding."""
+    found = np.empty((len(x), len(z)))
+    for columns in _by_length(z, COLUMNS):
+        longest = len(z[columns[-1]])
+        for rows in _by_length(x, max(1, BLOCK // ((longest + 1) * len(columns)))):
+            found[np.ix_(rows, columns)] = _block(x[rows], z[columns], gamma)
+    return found
+
+
+def _by_length(series: Any, size: int) -> list[np.ndarray]:
+    """Return the numbers of the series in the order of their lengths, as many as ``size`` at a time."""
+    order = np.argsort([*map(len, series)], kind="stable")
+    return [order[i : i + size] for i in range(0, len(order), size)]
 
 
 def _block(x: Any, z: Any, gamma: float) -> np.ndarray:
