@@ -647,6 +647,19 @@ def test_a_temperature_changes_no_prediction_and_is_never_below_one(data, X_new)
     assert np.all(np.isfinite(separated.biases_))
 
 
+def test_the_scale_of_the_limiting_rule_is_found():
+    """In units of r², which the limit does not determine, T may be below 1, and is above 0 if every row is right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    joint, w = 8 * (rng.normal(size=(300, 3)) + np.eye(3)[y]), np.full(300, 1 / 300)
+    T = [calibration.scale(s * joint, y, w, 300)[0] for s in (1.0, 1e-3)]
+    assert T[0] == pytest.approx(calibration.temperature(joint, y, w)[0], rel=0.05)
+    assert T[1] == pytest.approx(1e-3 * T[0], rel=1e-3)
+    right, biases = calibration.scale(np.eye(3)[y], y, w, 300)
+    assert 0.01 < right < 1
+    assert not biases.any()
+
+
 def test_the_calibration_minimises_the_loss_with_its_prior():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=300)

@@ -226,6 +226,13 @@ def test_far_groups_are_all_found_by_kmeans():
         assert adjusted_rand_score(y, R.argmax(axis=1)) == 1
 
 
+def test_outlying_rows_are_no_clusters():
+    X, y = make_blobs(150, 4, centers=3, random_state=0)
+    far = np.random.default_rng(0).normal(size=(4, 4)) * 60
+    labels = KernelPCAMixture(3, random_state=0).fit(np.r_[X, far]).labels_
+    assert adjusted_rand_score(y, labels[:150]) > 0.9
+
+
 def test_the_best_start_is_kept():
     X, _ = two_cs(3, n=100)
     bounds = [mixture(init="random", n_init=1, random_state=seed).fit(X).lower_bound_ for seed in range(6)]

@@ -78,9 +78,10 @@ class KernelPCAClassifier(
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How probabilities are corrected by samples that were held out in five folds; it takes about three times as long
         as the fit itself. ``"temperature"`` divides all log densities by one number T ≥ 1, which leaves predictions
-        unchanged. ``"vector"`` also adds a bias for each class, so that predictions change too; it had the smaller
-        log-loss and error on average over 38 data sets. ``"auto"`` is ``"vector"``, or ``"temperature"`` for the
-        limiting rule. None gives the posterior of eq. 21.
+        unchanged; the distances of the limiting rule have no scale of their own, and T is any number above 0.
+        ``"vector"`` also adds a bias for each class, so that predictions change too; it had the smaller log-loss and
+        error on average over 38 data sets. ``"auto"`` is ``"vector"``, or ``"temperature"`` for the limiting rule. None
+        gives the posterior of eq. 21.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
         As in :class:`KernelPCA`; all classes have the same landmarks.
     random_state : int, RandomState instance or None, default=None
@@ -258,6 +259,8 @@ class KernelPCAClassifier(
         kind = self.calibration
         if kind == "auto":
             kind = "vector" if self.noise_ratio > 0 else "temperature"
+        if kind == "temperature" and self.noise_ratio == 0:
+            kind = "scale"
         held, joints = held_out(joint, folds)
         w = np.ones(len(held)) if samples.weights is None else samples.weights[held]
         return calibrated(kind, joints, samples.y[held], w, self.class_prior_, len(np.unique(member[held])))

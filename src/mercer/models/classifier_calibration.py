@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tiles import followed
-from ..rkhs.calibration import temperature, vector
+from ..rkhs.calibration import scale, temperature, vector
 from .distinct import distinct
 
 FOLDS = 5
@@ -51,7 +51,8 @@ def calibrated(
     """Return the temperature and a bias for each class, from ``n`` distinct held-out samples.
 
     Samples are weighted so that each class counts by its prior, whatever its share of the samples is. If a class has no
-    held-out sample, its bias cannot be estimated, and all biases are 0.
+    held-out sample, its bias cannot be estimated, and all biases are 0. ``"scale"`` is a temperature that
+    may be below 1.
     """
     biases, possible = np.zeros(len(priors)), np.flatnonzero(priors > 0)
     shares = np.bincount(y, weights, minlength=len(priors))
@@ -61,6 +62,9 @@ def calibrated(
         return 1.0, biases
     joint, y, w = joint[np.ix_(kept, possible)], np.searchsorted(possible, y[kept]), w[kept] / w[kept].sum()
     unknown = np.any(shares[possible] == 0)
-    found = temperature(joint, y, w) if kind == "temperature" or unknown else vector(joint, y, w, n)
+    if kind == "scale":
+        found = scale(joint, y, w, n)
+    else:
+        found = temperature(joint, y, w) if kind == "temperature" or unknown else vector(joint, y, w, n)
     biases[possible] = found[1]
     return found[0], biases

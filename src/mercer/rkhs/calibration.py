@@ -21,6 +21,14 @@ def temperature(joint: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float,
     return _least(joint, y, w, 0.0, [(0.0, 0.0)] * joint.shape[1])
 
 
+def scale(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
+    """Return T > 0 and biases of 0, for joint densities that have no scale of their own.
+
+    The true class of a row counts as probable by 1 − 1/(n + 2) only, as in Platt's method, which keeps T above 0.
+    """
+    return _least(joint, y, w, 0.0, [(0.0, 0.0)] * joint.shape[1], 1 / (n + 2), -np.log(HOTTEST))
+
+
 def vector(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
     """Return T ≥ 1 and biases b of least −Σ w log softmax(joint / T + b)_y + ½‖b‖²/n, for n distinct rows.
 
@@ -29,20 +37,22 @@ def vector(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[flo
     return _least(joint, y, w, 1 / n, [(None, None)] * joint.shape[1])
 
 
-def _least(joint: np.ndarray, y: np.ndarray, w: np.ndarray, ridge: float, bounds: list) -> tuple[float, np.ndarray]:
-    """Minimise over log T and b; ``w`` sums to 1."""
+def _least(
+    joint: np.ndarray, y: np.ndarray, w: np.ndarray, ridge: float, bounds: list, doubt: float = 0.0, lowest: float = 0.0
+) -> tuple[float, np.ndarray]:
+    """Minimise over log T ≥ ``lowest`` and b; ``w`` sums to 1, and ``doubt`` is shared by all classes."""
     joint = joint - joint.max(axis=1, keepdims=True)
-    own = np.arange(joint.shape[1]) == y[:, None]
+    own = (1 - doubt) * (np.arange(joint.shape[1]) == y[:, None]) + doubt / joint.shape[1]
 
     def loss(p: np.ndarray) -> tuple[float, np.ndarray]:
         log_T, b = p[0], p[1:]
         scaled = joint * np.exp(-log_T)
         log_p = log_softmax(scaled + b, axis=1)
         slope = w[:, None] * (np.exp(log_p) - own)  # ∂loss / ∂(scaled + b)
-        value = ridge * (b @ b) / 2 - w @ log_p[own]
+        value = ridge * (b @ b) / 2 - w @ np.sum(own * log_p, axis=1)
         return value, np.append(-np.sum(slope * scaled), slope.sum(axis=0) + ridge * b)
 
     start = np.zeros(1 + joint.shape[1])  # T = 1, where it stays if every row is certainly right
     options = {"gtol": PRECISION, "ftol": 0.0, "maxiter": MOST_ITER}
-    best = minimize(loss, start, jac=True, bounds=[(0.0, np.log(HOTTEST)), *bounds], options=options).x
+    best = minimize(loss, start, jac=True, bounds=[(lowest, np.log(HOTTEST)), *bounds], options=options).x
     return float(np.exp(best[0])), best[1:]

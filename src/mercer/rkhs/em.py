@@ -176,16 +176,16 @@ def by_spectrum(points: Array, coordinates: Coordinates, k: int, w: np.ndarray, 
     """Return responsibilities 0 and 1 by spectral clustering of the rows ``points``: (n, k).
 
     The affinity of two rows is exp(−d²/s), s the median of d² to the 10th neighbour: clusters that are curved or nested
-    come apart, whatever the width of the kernel is. Of many rows, a random subset is clustered, and the others join the
-    nearest one in feature space.
+    come apart, whatever the width of the kernel is. Rows far from all others then become clusters of their own: if one
+    has fewer rows than neighbours, rows are joined to their 10 neighbours instead, near or far. Of many rows, a random
+    subset is clustered, and the others join the nearest one in feature space.
     """
     n = len(w)
     some = np.arange(n) if n <= SPECTRAL_ROWS else np.sort(rng.choice(n, SPECTRAL_ROWS, replace=False))
-    U = spectral_coordinates(distances(coordinates.kernel, points[some]), k)
-    kmeans = KMeans(min(k, len(U)), n_init=KMEANS, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        labels = kmeans.fit_predict(U)
+    t, seed = distances(coordinates.kernel, points[some]), int(rng.integers(2**31))
+    labels = _spectral_labels(affinities(t), k, seed)
+    if np.bincount(labels, minlength=min(k, len(t))).min() < min(NEIGHBOUR, len(t) // (2 * k)):
+        labels = _spectral_labels(neighbourhood(t), k, seed)
     if len(some) < n:
         F = coordinates.F[some]
         half = np.sum(F**2, axis=1) / 2
@@ -201,15 +201,32 @@ def distances(kernel: Kernel, Z: Array) -> np.ndarray:
     return np.maximum(K.diagonal()[:, None] + K.diagonal() - 2 * K, 0)
 
 
-def spectral_coordinates(t: np.ndarray, k: int) -> np.ndarray:
-    """Return the k leading eigenvectors of D^{−½}AD^{−½}, A = exp(−t/s), with rows of length 1: (n, k)."""
-    n = len(t)
-    neighbour = min(NEIGHBOUR, n - 1)
-    s = np.median(np.partition(t, neighbour, axis=1)[:, neighbour])
-    A = np.exp(-t / (s or 1.0))
-    root = np.sqrt(A.sum(axis=1))
+def affinities(t: np.ndarray) -> np.ndarray:
+    """Return exp(−t/s), s the median of t to the 10th neighbour."""
+    s = np.median(_tenth(t))
+    return np.exp(-t / (s or 1.0))
+
+
+def neighbourhood(t: np.ndarray) -> np.ndarray:
+    """Return 1 for two rows that are both among the 10 neighbours of the other, ½ if one is, and 0 for others."""
+    near = (t <= _tenth(t)[:, None]).astype(float)
+    return (near + near.T) / 2
+
+
+def _tenth(t: np.ndarray) -> np.ndarray:
+    neighbour = min(NEIGHBOUR, len(t) - 1)
+    return np.partition(t, neighbour, axis=1)[:, neighbour]
+
+
+def _spectral_labels(A: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Return clusters by k-means of the k leading eigenvectors of D^{−½}AD^{−½}, with rows of length 1."""
+    n, root = len(A), np.sqrt(A.sum(axis=1))
     U = eigh(A / root[:, None] / root, subset_by_index=[max(n - k, 0), n - 1])[1]
-    return U / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), np.finfo(float).tiny)
+    U = U / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), np.finfo(float).tiny)
+    kmeans = KMeans(min(k, n), n_init=KMEANS, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        return kmeans.fit_predict(U)
 
 
 def _seeds(F: np.ndarray, k: int, w: np.ndarray, rng: np.random.Generator) -> list[int]:

@@ -130,7 +130,7 @@ def text(rows: list[Row], negative: float) -> tuple[str, ...]:
         parabola and varies across it: components of small eigenvalues describe what the data have in common.""",
         f"""The first component orders the points along the parabola: rank correlation with x {orders}. With this
         width the first RBF component is not monotone at the two ends.""",
-        f"""The tanh is not positive semi-definite: {negative:.2%} of Σ|λ| are negative eigenvalues, which are left out.
+        f"""The tanh is not positive semi-definite: {negative:.0e} of Σ|λ| are negative eigenvalues, which are left out.
         Here its components resemble those of the polynomial kernel.""",
     )
     return table(["component", *(f"{name}: share, error" for name in KERNELS)], lines), listed(*notes)
