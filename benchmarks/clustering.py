@@ -52,6 +52,10 @@ def subset(load, seed, most_class=None):
     return X[rows], y[rows]
 
 
+def pixels(X, y):
+    return X / 16, y  # grey levels in [0, 1]
+
+
 TABLES = {  # name: rows and labels of a seed, the numbers of clusters that are right
     "two Cs": (lambda seed: datasets.two_cs(seed), {2}),
     "moons": (lambda seed: make_moons(300, noise=0.06, random_state=seed), {2}),
@@ -60,7 +64,7 @@ TABLES = {  # name: rows and labels of a seed, the numbers of clusters that are 
     "anisotropic": (anisotropic, {3}),
     "wine": (lambda seed: subset(load_wine, seed), {3}),
     "iris": (lambda seed: subset(load_iris, seed), {2, 3}),
-    "digits 0–4": (lambda seed: subset(load_digits, seed, 5), {4, 5, 6}),
+    "digits 0–4": (lambda seed: pixels(*subset(load_digits, seed, 5)), {4, 5, 6}),
 }
 NOISE = "uniform noise"
 
