@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -18,6 +20,7 @@ import mercer
 from mercer import KernelPCAClassifier, KernelPCAClassifierCV, KernelPCAMixture, ProbabilisticKernelPCA
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.models import classifier_cv
+from mercer.models.classifier_calibration import balanced_folds
 from mercer.rkhs import calibration, held_out
 from mercer.rkhs.classes import class_subspaces, energies, untied
 from mercer.rkhs.gaussian import energy
@@ -697,3 +700,19 @@ def test_the_limiting_rule_has_no_log_loss(data):
     search = KernelPCAClassifierCV([RBF(0.5)], noise_ratios=[0.0, 0.1], scoring="neg_log_loss").fit(*data)
     assert search.best_params_["noise_ratio"] == 0.1
     assert np.all(np.isinf(search.errors_[0, 0, 0, 0]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), min_size=2, max_size=60), st.randoms())
+@settings(deadline=None, derandomize=True, max_examples=60)
+def test_no_held_out_row_is_fitted_on_and_no_class_vanishes(pairs, shuffle):
+    x, y = np.array(pairs).T
+    y = np.unique(y, return_inverse=True)[1]
+    folds, _ = balanced_folds(x[:, None].astype(float), y)
+    for fold in {*folds.tolist()} - {-1}:
+        held = folds == fold
+        assert not {*x[held]} & {*x[~held]}
+        assert {*y[~held]} == {*y}
+    order = np.array(shuffle.sample(range(len(x)), len(x)))
+    more = np.append(order, order[: len(order) // 2])  # in another order, and some of them twice
+    again, _ = balanced_folds(x[more, None].astype(float), y[more])
+    np.testing.assert_array_equal(again, folds[more])

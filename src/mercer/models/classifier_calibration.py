@@ -31,18 +31,27 @@ def held_out(joint: Joint, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fold of each sample, −1 for those that are never held out, and the number of each distinct sample.
 
-    Equal samples of a class are in the same fold, and the order of the samples does not matter: weights are equivalent
-    to repetitions. Only as many folds are held out as are enough, and never the last sample of a class.
+    Equal rows are in the same fold, whatever their classes, so that no held-out row is fitted on; the order of the
+    samples does not matter, and weights are equivalent to repetitions. A row counts as one of the rarest of its
+    classes, which are spread over the folds. Only as many folds are held out as are enough, and never all samples of a
+    class.
     """
-    member = distinct(X)[1]
-    _, first, member = np.unique(member * (y.max() + 1) + y, return_index=True, return_inverse=True)
-    labels, fold = y[first], np.empty(len(first), int)
+    row = distinct(X)[1].ravel()
+    pairs, member = np.unique(row * (y.max() + 1) + y, return_inverse=True)
+    rows, classes = np.divmod(pairs, y.max() + 1)
+    counts = np.bincount(classes, minlength=y.max() + 1)
+    order = np.lexsort((classes, counts[classes], rows))  # the rarest class of each row is first
+    label = classes[order[np.unique(rows[order], return_index=True)[1]]]
+    fold = np.empty(len(label), int)
     for c in range(y.max() + 1):
-        own = np.flatnonzero(labels == c)
+        own = np.flatnonzero(label == c)
         fold[np.random.default_rng(0).permutation(own)] = np.arange(len(own)) % FOLDS
-    fold[np.bincount(labels)[labels] < 2] = -1
-    fold[fold >= max(1, -(-ENOUGH * FOLDS // len(labels)))] = -1
-    return fold[member.ravel()], member.ravel()
+    fold[fold >= max(1, -(-ENOUGH * FOLDS // len(pairs)))] = -1
+    for c in range(y.max() + 1):
+        of_class = rows[classes == c]
+        if len({*fold[of_class].tolist()}) == 1:
+            fold[of_class] = -1
+    return fold[row], member.ravel()
 
 
 def calibrated(
