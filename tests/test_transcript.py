@@ -2,11 +2,13 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from test_cli import done
 
 PAGES = [Path("docs/cli.md")]
 
@@ -21,12 +23,20 @@ def transcripts(text):
             yield "".join(lines[:length]), "".join(lines[length:])
 
 
+def printed(command):
+    """What a command prints: those of mercer run in this process, which has imported what they need."""
+    if command.startswith("mercer "):
+        result = done(*shlex.split(command)[1:])
+        return result.stderr + result.stdout
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    run = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True, check=True)
+    return run.stderr + run.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_commands_print_what_the_page_shows(page, tmp_path):
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "120"}
+def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
     shown = list(transcripts(page.read_text(encoding="utf-8")))
     assert len(shown) > 5
+    monkeypatch.chdir(tmp_path)
     for command, expected in shown:
-        run = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True)
-        assert run.returncode == 0, command + run.stderr
-        assert run.stderr + run.stdout == expected, command
+        assert printed(command) == expected, command
