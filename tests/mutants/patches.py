@@ -63,6 +63,7 @@ LANDMARKS = (
     "tests/test_landmarks.py::test_the_factor_reproduces_the_pivot_columns_and_stays_below_the_matrix",
     "tests/test_landmarks.py::test_all_points_as_landmarks_are_exact",
     "tests/test_landmarks.py::test_a_model_fitted_in_pieces_equals_the_one_fitted_at_once",
+    "tests/test_landmarks.py::test_pieces_go_on_after_fit",
 )
 ZHOU = (
     "tests/papers/test_zhou.py::test_the_mahalanobis_distance",
