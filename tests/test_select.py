@@ -367,3 +367,11 @@ def test_a_gap_that_keeps_little_is_reported():
     X = np.hstack([3 * rng.normal(size=(100, 1)), rng.normal(size=(100, 40))])
     with pytest.warns(UserWarning, match="after component 1 of .* of the variance"):
         select.n_components(KernelPCA(kernel="linear"), X, rule="gap")
+
+
+def test_a_long_table_is_printed_in_part():
+    choice = select.ComponentChoice({q: 1.0 / q for q in range(1, 1001)}, 500, None, "error")
+    text = str(choice)
+    assert "       500  0.002  ←" in text
+    assert text.endswith("and 975 more in .table")
+    assert choice._repr_html_().count("<tr>") == 26

@@ -17,6 +17,7 @@ from .html import html_table
 ALL_BUT = 0.01  # of the variance: the gap is searched among the components that hold the rest
 LITTLE = 0.5  # of the variance: a gap before this is reported
 SHUFFLES = 20  # permutations of each column by itself, which remove all structure between columns
+SHOWN_ROWS = 20  # of a table, when it is printed
 CHANCE = 0.95  # quantile of the variance over the permutations
 RULES = {
     "variance": "variance left",
@@ -42,12 +43,18 @@ class ComponentChoice:
         return choice(self.table, self.best, "components", self.unit, ax)
 
     def _repr_html_(self) -> str:
-        rows = [(q, f"{score:.6g}") for q, score in self.table.items()]
-        return html_table(("components", self.unit), rows, f"Best: {self.best}.")
+        rows = [(q, f"{score:.6g}") for q, score in self._shown()]
+        return html_table(("components", self.unit), rows, f"Best: {self.best} of {len(self.table):,} candidates.")
 
     def __str__(self) -> str:
-        lines = [f"{q:>10}  {score:.6g}{'  ←' if q == self.best else ''}" for q, score in self.table.items()]
-        return "\n".join([f"components  {self.unit}", *lines])
+        lines = [f"{q:>10}  {score:.6g}{'  ←' if q == self.best else ''}" for q, score in self._shown()]
+        left = len(self.table) - len(lines)
+        return "\n".join([f"components  {self.unit}", *lines, *([f"and {left:,} more in .table"] if left else [])])
+
+    def _shown(self) -> list[tuple[int, float]]:
+        """Return the first rows of the table, and those around the best one."""
+        rows = list(self.table.items())
+        return [row for i, row in enumerate(rows) if i < SHOWN_ROWS or abs(row[0] - self.best) <= 2]
 
 
 def n_components(
