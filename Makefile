@@ -21,6 +21,8 @@ SOURCES = pyproject.toml setup.py $(wildcard src/mercer/_core/_native.c)
 BIN = .venv/bin
 # Modules are compiled when they are first imported: those of a test environment would take 200 MB, most of them unused.
 PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
+# So they must be stored then, also where the shell says not to: an import takes three times as long without.
+export PYTHONDONTWRITEBYTECODE =
 SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
