@@ -58,6 +58,7 @@ CONSTANT = {
     "equal rows, polynomial": (np.full((250, 3), 0.1), Polynomial(2)),
     "gamma 0": (np.random.default_rng(0).normal(size=(250, 3)), RBF(0.0)),
     "tiny numbers": (1e-200 * np.random.default_rng(0).normal(size=(250, 3)), RBF(1.0)),
+    "squares that underflow, default": (1e-160 * np.random.default_rng(0).normal(size=(250, 3)), RBF()),
     "tiny numbers, median": (1e-200 * np.random.default_rng(0).normal(size=(250, 3)), RBF("median")),
     "tiny numbers, linear": (1e-200 * np.random.default_rng(0).normal(size=(250, 3)), Linear()),
     "three rows": (np.ones((3, 2)), RBF(1.0)),

@@ -147,6 +147,6 @@ def _weighted_median(t: Array, w: Array) -> float:
     return float(t[int(order[middle])])
 
 
-def _nonzero(scale: float) -> float:
-    """Return the scale, or 1 if it is 0 (constant columns), as scikit-learn's SVC does."""
-    return scale if scale > 0 else 1.0
+def _nonzero(statistic: float) -> float:
+    """Return the statistic, or 1 for constant data, also where squares underflow to 0 or nearly so."""
+    return statistic if statistic >= np.finfo(float).tiny else 1.0
