@@ -14,12 +14,12 @@ Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def loss_of(scoring: str | None, classes: np.ndarray) -> Loss:
-    """Return the function (costs, true classes, noise ratios) ↦ losses that belongs to a scoring rule.
+    """Return the loss for a scoring rule: a function ``loss(costs, truth, ratios)``.
 
-    Costs have the shape (classes, ratios, candidates, samples): −2 log of the density times the prior of a class, or r²
-    if the ratio is 0. True classes are numbers, −1 for a class that is not in the training samples. Losses have the
-    shape (ratios, candidates), and lower is better. Where the ratio is 0 there are no probabilities, and the loss of a
-    rule that needs them is infinite.
+    ``costs`` has the shape (n_classes, n_ratios, n_candidates, n_samples). A cost is −2 log(prior × density) of a
+    class, or r² if the noise ratio is 0. ``truth`` holds the index of the true class of each sample, and −1 for a class
+    that the training samples do not have. The loss has the shape (n_ratios, n_candidates); lower is better. A noise
+    ratio of 0 gives no probabilities: rules that need them then have an infinite loss.
     """
     if scoring in {None, "accuracy"}:
         return lambda cost, truth, ratios: np.mean(cost.argmin(axis=0) != truth, axis=-1)

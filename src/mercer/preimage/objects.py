@@ -15,7 +15,7 @@ from .smoother import clipped, smooth
 @register("nearest")
 @dataclass(frozen=True)
 class NearestAnchor:
-    """The anchor whose image is nearest: strings, sets and series have no mean, and no row between two of them.
+    """Choose the anchor whose image is nearest. Strings, sets and series cannot be averaged, so no other row is tried.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class NearestAnchor:
 class Vote:
     """The most likely category of each column, and means of the others, over the anchors z of largest f(z).
 
-    Their weights are max(f(z), 0), as in :class:`Smoother`. Which columns are categories the kernel says.
+    Their weights are max(f(z), 0), as in :class:`Smoother`. The kernel says which columns are categories.
 
     Parameters
     ----------
