@@ -5,6 +5,7 @@ import gzip
 import io
 import struct
 from urllib.error import URLError
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from mercer.app.reproduce import (
     zhou_1_2,
 )
 
-LARGEST = 150_000  # bytes of a picture that goes into the documentation
+LARGEST = 200_000  # bytes of a picture that goes into the documentation
 
 
 def needs(name):
@@ -51,11 +52,13 @@ def check_files(folder, name, rows):
         assert all(cell == "" if row[key] is None else type(row[key])(cell) == row[key] for key, cell in line.items())
     text = (folder / f"{name}.md").read_text(encoding="utf-8")
     assert f"`mercer reproduce {name} --quick`" in text
-    pictures = sorted(folder.glob(f"{name}*.png"))
+    pictures = sorted(folder.glob(f"{name}*.svg"))
     assert pictures
     for path in pictures:
         assert f"]({path.name})" in text
-        assert path.read_bytes().startswith(b"\x89PNG")
+        root = ElementTree.parse(path).getroot()
+        assert root.tag.endswith("}svg")
+        assert any(element.tag.endswith("}text") for element in root.iter())  # not outlines of letters
         assert path.stat().st_size < LARGEST
     assert not list(folder.glob("**/*.tmp"))
 
@@ -134,6 +137,8 @@ def test_zeros_and_ones_come_back_from_two_numbers(tmp_path, monkeypatch):
         assert row["noise share"] == pytest.approx((1 - row["explained"]) / (deplaen_4.ROWS - 2))
     assert rows[0]["explained"] == pytest.approx(0.1875, abs=1e-3)
     assert rows[-1]["explained"] == pytest.approx(deplaen_4.EXPLAINED, abs=0.01)  # at 4√2
+    assert rows[-2]["explained"] == pytest.approx(deplaen_4.EXPLAINED, abs=1e-3)
+    assert rows[-2]["bandwidth"] == pytest.approx(deplaen_4.WIDER, rel=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +260,7 @@ def test_all_makes_a_page_and_leaves_out_what_has_no_data(page):
     assert made == ["parabola"]
     assert "There is no data set 'pima'." in lines
     text = (folder / "index.html").read_text(encoding="utf-8")
-    assert 'src="parabola-first.png"' in text
+    assert 'src="parabola-first.svg"' in text
     assert "There is no data set 'pima'." in text
     assert text.count("<section") == text.count("</section>") == 2
     assert "<td>77.1%, 0.329</td>" in text
@@ -283,7 +288,7 @@ def test_the_command_says_in_one_line_what_is_wrong(args, tmp_path, monkeypatch)
 def test_the_command_fills_the_folder(tmp_path):
     result = CliRunner().invoke(main, ["reproduce", "deplaen-3", "--quick", "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".md", ".png"}
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".md", ".svg"}
 
 
 def test_markdown_as_html():

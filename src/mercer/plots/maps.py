@@ -51,7 +51,7 @@ def contours(model: Any, X: Any, component: int = 0, ax: Axes | None = None) -> 
 def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     """Draw how far from the fitted subspace each point of the plane lies, over two-dimensional data.
 
-    Where the model stands on fewer points than there are rows, those are ringed.
+    If the model has fewer anchors than rows, the anchors are ringed.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     ax = _levels(lambda points: np.sqrt(np.maximum(model.reconstruction_error(points), 0)), X, RISING, ax)
     anchors = np.asarray(model.anchors_)
     if len(anchors) < len(X):
-        ax.scatter(anchors[:, 0], anchors[:, 1], s=55, facecolor="none", edgecolor=colour(1), linewidth=1.4)
+        style: Any = {"s": 55, "facecolor": "none", "edgecolor": colour(1), "linewidth": 1.4, "label": "anchors"}
+        ax.scatter(anchors[:, 0], anchors[:, 1], **style)
     ax.set_title("distance to the subspace")
     return ax
 
@@ -205,7 +206,7 @@ def _levels(f: Any, X: Any, cmap: LinearSegmentedColormap, ax: Axes | None) -> A
     extent = (x1[0], x1[-1], x2[0], x2[-1])
     ax.imshow(values, origin="lower", extent=extent, cmap=cmap, vmin=bottom, vmax=top, interpolation="bicubic")
     ax.contour(x1, x2, values, levels=9, colors=INK, linewidths=0.5, alpha=0.6, linestyles="solid")
-    ax.scatter(X[:, 0], X[:, 1], s=5, color=INK, alpha=0.75, linewidth=0)
+    ax.scatter(X[:, 0], X[:, 1], s=5, color=INK, alpha=0.75, linewidth=0, label="rows")
     ax.set(xticks=[], yticks=[], aspect="equal", frame_on=False)
     return ax
 

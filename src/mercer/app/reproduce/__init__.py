@@ -29,7 +29,7 @@ def run(name: str, out: str | Path, quick: bool = False, report: Report = silent
         A key of ``MODULES``, or ``"all"``, which also writes a page ``index.html`` with all of them.
     out : str or Path
         The output folder. It receives ``NAME.md``, a text that compares our results with the paper's; ``NAME.csv``, the
-        numbers; figures ``NAME….png``; and the folder ``kept`` with intermediate results, from which an interrupted
+        numbers; figures ``NAME….svg``; and the folder ``kept`` with intermediate results, from which an interrupted
         run resumes.
     quick : bool, default=False
         Whether to run a smaller version that takes less than a minute.

@@ -16,6 +16,7 @@ COMPONENTS = (1, 3, 10)
 PAPER = {3: (0.5403, 0.0098)}  # explained variance and σ² as shares of the total; our copy lacks the other captions
 SAMPLES, QUICK_SAMPLES = 2000, 500
 SHOWN = 300  # of the samples
+MARGIN = 0.2  # around the data, for the samples
 SEED = 0
 COLOURS = {"samples": "#c3c9d3", "data": "#20242c", "kernel PCA": "#d8392b", "probabilistic": "#2f7ed8"}
 MEASURES = ("error, probabilistic", "error, kernel PCA", "between both", "spread of samples")
@@ -87,6 +88,8 @@ def draw(panels: dict) -> Figure:
     for ax, ((way, q), sets) in zip(axes.flat, panels.items(), strict=True):
         plots.papers.cloud(ax, sets | {"samples": sets["samples"][:SHOWN]}, COLOURS)
         ax.set_title(f"q = {q}, {way}")
+    plots.papers.share_limits(axes, np.concatenate([sets["data"] for sets in panels.values()]), MARGIN)
+    plots.papers.legend(figure, axes[0, 0])
     return figure
 
 

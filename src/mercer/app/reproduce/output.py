@@ -35,7 +35,7 @@ def silent(line: str) -> None:
 
 
 class Output:
-    """The files of one reproduction: ``NAME.csv``, ``NAME.md``, figures ``NAME….png``, and cached results.
+    """The files of one reproduction: ``NAME.csv``, ``NAME.md``, figures ``NAME….svg``, and cached results.
 
     ``quick`` marks the small version, which the text mentions. The folder is created with the first file.
     """
@@ -74,8 +74,8 @@ class Output:
 
         image = io.BytesIO()
         plots.papers.save(figure, image)
-        self._write(f"{self.name}{suffix}.png", image.getvalue())
-        self.pictures += [f"![{caption}]({self.name}{suffix}.png)", f"*{caption}*"]
+        self._write(f"{self.name}{suffix}.svg", image.getvalue())
+        self.pictures += [f"![{caption}]({self.name}{suffix}.svg)", f"*{caption}*"]
 
     def text(self, title: str, *blocks: str) -> None:
         """Write the text: a title, the figures, a description, blocks of Markdown, and how it was computed."""
@@ -121,13 +121,15 @@ def reproduction(name: str, title: str) -> Callable[[Callable], Callable[..., li
 def component_maps(
     model: Any, X: np.ndarray, shape: tuple[int, int], size: tuple[float, float], label: str = ""
 ) -> Figure:
-    """Draw components as functions of the plane, titled by their eigenvalues."""
+    """Draw components as functions of the plane, titled by their eigenvalues, in the same colours."""
     from ... import plots
 
     figure, panels = plots.papers.board(*shape, *size)
     for j, ax in enumerate(panels.flat):
         plots.contours(model, X, j, ax=ax)
+        plots.papers.in_deviations(ax, np.sqrt(model.explained_variance_[j]))
         ax.set_title(f"{label}{model.eigenvalues_[j]:.2f}")
+    plots.papers.deviations(figure, panels)
     return figure
 
 

@@ -82,8 +82,8 @@ def reconstruct(name: str, q: int, X: np.ndarray) -> np.ndarray:
 
 def draw_first(models: dict[str, KernelPCA], X: np.ndarray) -> Figure:
     figure, panels = plots.papers.board(1, len(models), 2.6, 1.9)
-    for ax, (name, model) in zip(panels[0], models.items(), strict=True):
-        plots.papers.coloured(ax, X, model.transform(X)[:, 0]).set_title(name)
+    first = {name: model.transform(X)[:, 0] / np.sqrt(model.explained_variance_[0]) for name, model in models.items()}
+    plots.papers.coloured(figure, panels[0], X, first, "first component / √λ")
     return figure
 
 
@@ -93,10 +93,12 @@ def draw_components(models: dict[str, KernelPCA], X: np.ndarray) -> Figure:
         for j, ax in enumerate(row):
             if j < model.n_components_:
                 plots.contours(model, X, j, ax=ax)
+                plots.papers.in_deviations(ax, np.sqrt(model.explained_variance_[j]))
                 ax.set_title(f"PC {j + 1}")
             else:
                 ax.set_axis_off()
         row[0].set_ylabel(name)
+    plots.papers.deviations(figure, panels)
     return figure
 
 
@@ -107,6 +109,8 @@ def draw_reconstructions(X: np.ndarray) -> Figure:
             sets = {"data": X, "reconstructed": reconstruct(name, q, X)}
             plots.papers.cloud(ax, sets, {"data": "#c3c9d3", "reconstructed": plots.style.colour(0)}, 7)
             ax.set_title(f"{name}, {q} component" + "s" * (q > 1))
+    plots.papers.share_limits(panels, X)
+    plots.papers.legend(figure, panels[0, 0])
     return figure
 
 

@@ -126,7 +126,9 @@ def draw(denoisers: Denoisers, shown: np.ndarray) -> Figure:
     for i, (ax, noise) in enumerate(zip(panels[0], NOISES, strict=True)):
         pictures = np.clip(np.concatenate([row[i] for row in rows]), -1, 1)
         plots.images(pictures, n_columns=len(shown), ax=ax).set_title(noise)
+        ax.images[0].set_clim(-1, 1)
     plots.papers.labelled(panels[0, 0], names)
+    plots.papers.bar(figure, panels, panels[0, 0].images[0], "pixel")
     return figure
 
 

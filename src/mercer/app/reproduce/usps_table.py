@@ -115,11 +115,14 @@ def draw(rows: list[Row], degrees: tuple[int, ...], sizes: tuple[int, ...]) -> F
         lines = {f"degree {d}": [found.get((d, q)) or np.nan for q in sizes] for d in degrees}
         plots.papers.curves(ax, sizes, lines)
         ax.set_xscale("log", base=2)
+        ax.set_xticks(sizes, sizes, fontsize=7)
         ax.set(title=column, xlabel="components")
     panels[0, 0].set_ylabel("test error, %")
     low, high = zip(*(ax.get_ylim() for ax in panels[0]), strict=True)
     for ax in panels[0]:
         ax.set_ylim(min(low), max(high))
+        ax.get_legend().remove()
+    plots.papers.legend(figure, panels[0, 0])
     return figure
 
 

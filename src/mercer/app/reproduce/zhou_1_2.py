@@ -104,6 +104,8 @@ def draw_contours(X: np.ndarray, y: np.ndarray) -> Figure:
         plots.papers.cloud(row[0], {of: points}, size=6).set_title(of)
         for j in range(COMPONENTS):
             plots.contours(model, points, j, ax=row[j + 1])
+            plots.papers.in_deviations(row[j + 1], np.sqrt(model.explained_variance_[j]))
+    plots.papers.deviations(figure, panels)
     return figure
 
 
@@ -114,6 +116,7 @@ def draw_stages(X: np.ndarray, start: np.ndarray) -> Figure:
     stages["converged"] = fit(X, start).labels_
     for ax, (name, labels) in zip(panels[0], stages.items(), strict=True):
         plots.papers.cloud(ax, {f"cluster {k + 1}": X[labels == k] for k in (0, 1)}).set_title(name)
+    plots.papers.legend(figure, panels[0, 0])
     return figure
 
 

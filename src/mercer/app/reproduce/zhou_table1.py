@@ -244,6 +244,7 @@ def draw(cells: dict, names: list[str]) -> Figure:
         columns[COLUMNS[column]] = [(cells[name, column]["error"], cells[name, column]["std"]) for name in names]
     figure, ((ax,),) = plots.papers.board(1, 1, 7.0, 1.0 + 0.4 * len(names))
     plots.papers.intervals(ax, names, columns)
+    plots.papers.legend(figure, ax)
     ax.set(xscale="log", xlabel="error in %", xticks=SCALE, xticklabels=SCALE)
     return figure
 
