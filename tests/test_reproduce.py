@@ -3,7 +3,9 @@
 import csv
 import gzip
 import io
+import re
 import struct
+from pathlib import Path
 from urllib.error import URLError
 from xml.etree import ElementTree
 
@@ -33,6 +35,7 @@ from mercer.app.reproduce import (
     zhou_1_2,
 )
 
+DOCS = Path(__file__).parent.parent / "docs"
 LARGEST = 200_000  # bytes of a picture that goes into the documentation
 
 
@@ -289,6 +292,14 @@ def test_the_command_fills_the_folder(tmp_path):
     result = CliRunner().invoke(main, ["reproduce", "deplaen-3", "--quick", "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".md", ".svg"}
+
+
+def test_pages_of_the_site_show_their_figures_as_svg():
+    pages = sorted((DOCS / "reproductions").glob("*.md"))
+    shown = [name for page in pages for name in re.findall(r"!\[.+\]\((.*?)\)", page.read_text(encoding="utf-8"))]
+    figures = [path.name for path in (DOCS / "images" / "reproductions").iterdir()]
+    assert sorted(shown) == sorted(f"../images/reproductions/{name}" for name in figures if name.endswith(".svg"))
+    assert len(shown) == len(figures) >= len(reproduce.MODULES)
 
 
 def test_markdown_as_html():

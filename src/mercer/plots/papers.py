@@ -95,7 +95,7 @@ def cloud(ax: Axes, groups: dict[str, Any], colours: Any = None, size: float = 9
 def legend(figure: Figure, ax: Axes) -> None:
     """Write the names of what one panel shows below all panels."""
     handles, names = ax.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), **LEGEND)
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), **{**LEGEND, "handletextpad": 0.5})
 
 
 def share_limits(panels: Any, X: Any, margin: float = 0.1) -> None:
