@@ -37,6 +37,8 @@ def resuming(folder: str | PathLike[str]) -> Iterator[None]:
     >>> X, _ = mercer.datasets.rings(n=60)
     >>> with mercer.resuming(tempfile.mkdtemp()):
     ...     model = mercer.KernelPCAMixture(2, n_init=2, random_state=0).fit(X)
+    >>> model.n_iter_
+    2
     """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,8 @@ def progress(stream: TextIO | None = None) -> Iterator[None]:
     >>> X, _ = mercer.datasets.rings(n=60)
     >>> with mercer.progress(io.StringIO()):
     ...     model = mercer.KernelPCA(2).fit(X)
+    >>> model.explained_variance_ratio_.round(2)
+    array([0.4 , 0.27])
     """
     bar = _Bar(stream or sys.stderr)
     with watched(bar.watch):

@@ -20,9 +20,11 @@ class MercerWarning(UserWarning):
     >>> import numpy as np
     >>> from mercer import KernelPCA, MercerWarning
     >>> from mercer.kernels import RBF
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", MercerWarning)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", MercerWarning)
     ...     model = KernelPCA(2, kernel=RBF(1e6)).fit(np.eye(5))  # a kernel that is far too narrow
+    >>> [warning.category.__name__ for warning in caught]
+    ['KernelWidthWarning']
     """
 
 

@@ -69,10 +69,11 @@ def find(name: str) -> Path:
     Examples
     --------
     >>> from mercer import datasets
-    >>> datasets.find("no such set")
-    Traceback (most recent call last):
-        ...
-    FileNotFoundError: There is no data set 'no such set': ...
+    >>> try:
+    ...     datasets.find("no such set")
+    ... except FileNotFoundError as error:
+    ...     print(str(error).partition(":")[0])
+    There is no data set 'no such set'
     """
     for folder in _folders():
         if (path := folder / f"{name}.npz").is_file():

@@ -48,6 +48,18 @@ class ModelFileError(ValueError):
     """A model file that cannot be read: damaged, malicious, too new, or not a model file.
 
     The message is one line of at most 500 characters, and shows control characters escaped.
+
+    Examples
+    --------
+    >>> import os, tempfile, mercer
+    >>> path = os.path.join(tempfile.mkdtemp(), "table.mercer")
+    >>> with open(path, "w") as file:
+    ...     print("a,b", file=file)
+    >>> try:
+    ...     mercer.load(path)
+    ... except mercer.io.ModelFileError as error:
+    ...     print(str(error).removeprefix(path))
+    : it is not a model file.
     """
 
     def __init__(self, message: str) -> None:

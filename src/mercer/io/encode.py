@@ -27,7 +27,18 @@ Store = Callable[[np.ndarray], str]
 
 
 class Unstorable(TypeError):
-    """A part of a model that is not data and cannot be saved."""
+    """A part of a model that is not data and cannot be saved.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> model = mercer.KernelPCA(kernel=lambda X, Y: X @ Y.T)
+    >>> try:
+    ...     mercer.save(model, "model.mercer")
+    ... except mercer.io.Unstorable as error:
+    ...     print(str(error).partition(". ")[0])
+    KernelPCA.kernel is the function '<lambda>', and a model file contains data and no code
+    """
 
 
 def encode(value: Any, store: Store, where: str, depth: int = 0) -> Any:

@@ -116,8 +116,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     >>> search = KernelPCAClassifierCV(shrinkages=[0, 0.5], random_state=0).fit(X, y)
     >>> search.errors_.shape
     (17, 2, 1, 12, 25)
-    >>> search.best_score_ > 0.9
-    True
+    >>> print(f"{search.best_score_:.2f}")
+    0.98
     """
 
     kernels: Sequence | None = None

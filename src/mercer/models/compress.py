@@ -104,8 +104,8 @@ def compress(
     >>> small = compress(kpca, 12)
     >>> small.transform(X).shape, small.anchors_.shape
     ((90, 4), (12, 2))
-    >>> bool(small.compression_.error < 0.01)
-    True
+    >>> print(f"{small.compression_.error:.4f}")  # relative, of the axes
+    0.0009
     """
     fitted = check_model(model)
     targets = reduce.Targets(fitted._subspaces())

@@ -91,8 +91,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> X = np.column_stack([np.cos(t), np.sin(t), t])
     >>> X[20, 0] = np.nan
     >>> imputer = KernelPCAImputer(random_state=0).fit(X)
-    >>> bool(abs(imputer.transform(X)[20, 0] - np.cos(t[20])) < 0.1)
-    True
+    >>> print(f"{imputer.transform(X)[20, 0]:.2f} for {np.cos(t[20]):.2f}")
+    0.77 for 0.82
     >>> np.argwhere(imputer.uncertainty(X) > 0)
     array([[20,  0]])
     """

@@ -81,8 +81,8 @@ class KernelPCA(StreamMixin, KernelTransformer):
     >>> kpca = KernelPCA(2, kernel=RBF(gamma=2.0))
     >>> kpca.fit_transform(X).shape
     (200, 2)
-    >>> bool(kpca.explained_variance_ratio_.sum() < 1)
-    True
+    >>> kpca.explained_variance_ratio_.round(2)
+    array([0.22, 0.18])
     """
 
     n_components: int | float | None = None

@@ -95,8 +95,8 @@ def merge(models: Iterable[Any]) -> Any:
     >>> settings = dict(kernel=RBF(0.05), solver=Landmarks(choose=X[::20]))
     >>> halves = [mercer.KernelPCA(2, **settings).fit(part) for part in (X[:250], X[250:])]
     >>> whole = mercer.KernelPCA(2, **settings).fit(X)
-    >>> bool(np.allclose(mercer.merge(halves).explained_variance_, whole.explained_variance_, rtol=1e-12))
-    True
+    >>> mercer.merge(halves).explained_variance_.round(4), whole.explained_variance_.round(4)
+    (array([0.0689, 0.0635]), array([0.0689, 0.0635]))
     """
     models = list(models)
     if not models:
@@ -137,8 +137,8 @@ def remove(model: Any, X: Any, sample_weight: Any = None) -> Any:
     >>> settings = dict(kernel=RBF(0.05), solver=Landmarks(choose=Z))
     >>> model = mercer.remove(mercer.KernelPCA(2, **settings).fit(X), X[:50])
     >>> expected = mercer.KernelPCA(2, **settings).fit(X[50:])
-    >>> bool(np.allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-12))
-    True
+    >>> model.explained_variance_.round(4), expected.explained_variance_.round(4)
+    (array([0.069 , 0.0635]), array([0.069 , 0.0635]))
     """
     moments = _moments(model, "remove")
     report = model.subspace_.report

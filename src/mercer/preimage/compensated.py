@@ -42,8 +42,8 @@ class Compensated:
     >>> def error(preimage):
     ...     model = KernelPCA(6, kernel=RBF(0.1), preimage=preimage).fit(X)
     ...     return np.mean((model.denoise(noisy) - X) ** 2)
-    >>> bool(error(Compensated()) < error("auto"))
-    True
+    >>> print(f"{error(Compensated()):.3f}, without compensation {error('auto'):.3f}")
+    0.008, without compensation 0.009
     """
 
     method: Any = "auto"

@@ -27,8 +27,8 @@ class Distances:
     >>> from mercer.preimage import Distances
     >>> X, _ = datasets.moons(n=100)
     >>> model = KernelPCA(8, kernel=RBF(4.0), preimage=Distances(neighbours=5)).fit(X)
-    >>> bool(abs(model.denoise(X) - X).mean() < 0.1)
-    True
+    >>> print(f"{abs(model.denoise(X) - X).mean():.2f}")
+    0.07
     """
 
     neighbours: int = 10

@@ -31,8 +31,8 @@ class FixedPoint:
     >>> from mercer.preimage import FixedPoint
     >>> X, _ = datasets.moons(n=100)
     >>> model = KernelPCA(8, kernel=RBF(4.0), preimage=FixedPoint(max_iter=200)).fit(X)
-    >>> bool(abs(model.denoise(X) - X).mean() < 0.1)
-    True
+    >>> print(f"{abs(model.denoise(X) - X).mean():.2f}")
+    0.06
     """
 
     max_iter: int = 100

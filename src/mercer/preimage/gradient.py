@@ -29,8 +29,8 @@ class Gradient:
     >>> from mercer.preimage import Gradient
     >>> X, _ = datasets.moons(n=100)
     >>> model = KernelPCA(8, kernel=RBF(4.0), preimage=Gradient()).fit(X)
-    >>> bool(abs(model.denoise(X) - X).mean() < 0.1)
-    True
+    >>> print(f"{abs(model.denoise(X) - X).mean():.2f}")
+    0.06
     """
 
     max_iter: int = 200

@@ -27,8 +27,8 @@ class Learned:
     >>> from mercer.preimage import Learned
     >>> X, _ = datasets.moons(n=100)
     >>> model = KernelPCA(8, kernel=RBF(4.0), preimage=Learned(alpha=0.001)).fit(X)
-    >>> bool(abs(model.denoise(X) - X).mean() < 0.1)
-    True
+    >>> print(f"{abs(model.denoise(X) - X).mean():.2f}")
+    0.01
     """
 
     alpha: float = 1e-2

@@ -20,8 +20,8 @@ class ClosedForm:
     >>> from mercer import KernelPCA
     >>> X = np.random.default_rng(0).normal(size=(20, 2))
     >>> model = KernelPCA(2, kernel="linear").fit(X)  # preimage="auto" takes it
-    >>> np.allclose(model.inverse_transform(model.transform(X)), X)
-    True
+    >>> X[0].round(3), model.inverse_transform(model.transform(X))[0].round(3)
+    (array([ 0.126, -0.132]), array([ 0.126, -0.132]))
     """
 
     exact = True

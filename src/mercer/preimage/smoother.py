@@ -40,8 +40,8 @@ class Smoother:
     >>> from mercer.preimage import Smoother
     >>> X, _ = datasets.moons(n=100)
     >>> model = KernelPCA(8, kernel=RBF(4.0), preimage=Smoother(neighbours=5)).fit(X)
-    >>> bool(abs(model.denoise(X) - X).mean() < 0.1)
-    True
+    >>> print(f"{abs(model.denoise(X) - X).mean():.2f}")
+    0.06
     """
 
     neighbours: int | None = 10

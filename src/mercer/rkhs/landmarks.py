@@ -47,8 +47,8 @@ class Landmarks:
     >>> model = KernelPCA(2, solver=Landmarks(50), random_state=0).fit(X)
     >>> model.anchors_.shape
     (50, 3)
-    >>> model.solver_.outside_share < 0.05  # the share of the variance outside the span of the landmarks
-    True
+    >>> print(f"{model.solver_.outside_share:.3f}")  # the share of the variance outside the span of the landmarks
+    0.001
     """
 
     n: int | None = None

@@ -36,7 +36,17 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterChoice:
-    """The scores of each number of clusters (``table``), the ``best`` number, and the ``estimator`` fitted with it."""
+    """The scores of each number of clusters (``table``), the ``best`` number, and the ``estimator`` fitted with it.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCAMixture, datasets, select
+    >>> from mercer.kernels import RBF
+    >>> mixture = KernelPCAMixture(kernel=RBF(2.0), random_state=0)
+    >>> choice = select.n_clusters(mixture, datasets.three_clusters(), [2, 3, 4], rule="bic")
+    >>> choice.best, {k: round(row.bic) for k, row in choice.table.items()}
+    (3, {2: 956, 3: 766, 4: 780})
+    """
 
     table: dict[int, Scores]
     best: int

@@ -40,7 +40,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Search:
-    """The kernels compared (``table``, the best first), the ``best`` kernel, and an estimator with it."""
+    """The kernels compared (``table``, the best first), the ``best`` kernel, and an estimator with it.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, select
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.moons(n=60)
+    >>> kernels = [RBF(1.0), RBF(10.0)]
+    >>> search = select.kernel(KernelPCA(3), X, kernels=kernels, widths=[1.0], noise=0.1, random_state=0)
+    >>> [(row.kernel, round(row.score, 2)) for row in search.table]
+    [(RBF(gamma=1.0), 0.1), (RBF(gamma=10.0), 0.7)]
+    """
 
     table: list[Row]
     best: Kernel
@@ -58,7 +69,14 @@ class Search:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a comparison: the number of fits, and the estimated time in seconds."""
+    """The cost of a comparison: the number of fits, and the estimated time in seconds.
+
+    Examples
+    --------
+    >>> from mercer.select import Cost
+    >>> print(Cost(fits=30, seconds=95.0))
+    30 fits, about 95 s
+    """
 
     fits: int
     seconds: float

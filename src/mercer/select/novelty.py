@@ -44,8 +44,8 @@ def held_out(
     >>> from mercer.kernels import RBF
     >>> X = datasets.three_clusters()
     >>> model = KernelPCA(10, kernel=RBF(gamma=10.0)).fit(X)
-    >>> bool(select.held_out(model, X).mean() > model.reconstruction_error(X).mean())
-    True
+    >>> print(f"{select.held_out(model, X).mean():.3f}, of training rows {model.reconstruction_error(X).mean():.3f}")
+    0.049, of training rows 0.030
     """
     if statistic not in STATISTICS or not hasattr(model, statistic):
         raise ValueError(f"{type(model).__name__} has no statistic {statistic!r}: give one of {STATISTICS}.")
@@ -91,8 +91,8 @@ def threshold(
     >>> X, new = datasets.three_clusters(0), datasets.three_clusters(1)
     >>> model = KernelPCA(10, kernel=RBF(gamma=10.0)).fit(X)
     >>> limit = select.threshold(model, X, alpha=0.05)
-    >>> bool(np.mean(model.reconstruction_error(new) > limit) < 0.1)
-    True
+    >>> print(f"{np.mean(model.reconstruction_error(new) > limit):.0%} of new rows are above {limit:.3f}")
+    4% of new rows are above 0.195
     """
     values = np.sort(held_out(model, X, statistic=statistic, cv=cv, random_state=random_state))
     rank = int(np.ceil((len(values) + 1) * (1 - alpha)))

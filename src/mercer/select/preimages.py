@@ -33,7 +33,18 @@ class Score(NamedTuple):
 @stored("select.Choice")
 @dataclass(frozen=True)
 class Choice:
-    """The methods compared (``table``: name ↦ ``Score``, the best first), the ``best``, and an estimator with it."""
+    """The methods compared (``table``: name ↦ ``Score``, the best first), the ``best``, and an estimator with it.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, select
+    >>> from mercer.kernels import RBF
+    >>> X, _ = datasets.moons(n=60)
+    >>> model = KernelPCA(4, kernel=RBF(4.0))
+    >>> choice = select.preimage(model, X, 0.1, methods=["nearest", "fixed_point"], random_state=0)
+    >>> {name: round(float(score.mse), 3) for name, score in choice.table.items()}
+    {'compensated fixed_point': 0.04, 'fixed_point': 0.041, 'nearest': 0.051, 'compensated nearest': 0.051}
+    """
 
     table: dict[str, Score]
     best: Any
@@ -132,8 +143,8 @@ def preimage(
     >>> X = load_digits().data[:200] / 16
     >>> choice = select.preimage(KernelPCA(20, kernel=RBF(0.05)), X, noise=0.2, random_state=0)
     >>> best = choice.estimator.fit(X)
-    >>> bool(choice.table["smoother"].mse >= min(score.mse for score in choice.table.values()))
-    True
+    >>> {name: round(float(choice.table[name].mse), 3) for name in ("fixed_point", "smoother", "nearest")}
+    {'fixed_point': 0.017, 'smoother': 0.025, 'nearest': 0.031}
     """
     check_rule("criterion", criterion, Score._fields)
     X, rng = np.asarray(X, float), np.random.default_rng(random_state)

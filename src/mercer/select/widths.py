@@ -19,7 +19,15 @@ PER_DECADE = 8  # values of γ on the grid, before the best is refined
 
 @dataclass(frozen=True)
 class Widths:
-    """γ by each rule (``table``), the chosen rule and its ``gamma``, and an estimator with it."""
+    """γ by each rule (``table``), the chosen rule and its ``gamma``, and an estimator with it.
+
+    Examples
+    --------
+    >>> from mercer import KernelPCA, datasets, select
+    >>> found = select.widths(KernelPCA(2, kernel="rbf"), datasets.moons(n=60)[0])
+    >>> found.rule, {rule: round(gamma, 2) for rule, gamma in found.table.items()}
+    ('median', {'median': 0.73, 'narrow': 6.82, 'wide': 0.19, 'silverman': 3.85, 'variance': 0.84})
+    """
 
     table: dict[str, float]
     rule: str

@@ -31,9 +31,15 @@ def check_kernel(kernel: Kernel, X: Any, dtypes: Sequence[Any] = (np.float64, np
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.kernels import Polynomial
+    >>> from mercer.kernels import FromFunction, Polynomial
     >>> from mercer.testing import check_kernel
-    >>> check_kernel(Polynomial(degree=2), np.random.default_rng(0).normal(size=(30, 3)))
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> check_kernel(Polynomial(degree=2), X)  # obeys all laws
+    >>> try:
+    ...     check_kernel(FromFunction(lambda X, Y: X[:, :1] - Y[:, 0]), X)
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0])
+    FromFunction(<lambda>) breaks a law: k(X, Y) = k(Y, X)ᵀ, of shape (n, m), for any numbers of rows.
     """
     objects = kernel.rows == "objects"
     for law in KERNEL_LAWS:

@@ -43,8 +43,17 @@ def check_preimage(method: Any, kernel: Kernel, X: Any) -> None:
     --------
     >>> import numpy as np
     >>> from mercer.kernels import RBF
+    >>> from mercer.preimage import Smoother
     >>> from mercer.testing import check_preimage
-    >>> check_preimage("fixed_point", RBF(0.3), np.random.default_rng(0).normal(size=(40, 3)))
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> check_preimage("fixed_point", RBF(0.3), X)  # obeys all laws
+    >>> class Claim(Smoother):
+    ...     exact = True  # although weighted means do not return to the rows
+    >>> try:
+    ...     check_preimage(Claim(), RBF(0.3), X)
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0].partition(" breaks a law: ")[2])
+    The image of a row comes back to the row, given as its own expansion and by all of its coordinates.
     """
     for law in PREIMAGE_LAWS:
         obeyed(law, as_preimage(method, kernel.bind(X)), kernel, np.asarray(X, float))

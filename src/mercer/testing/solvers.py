@@ -41,10 +41,16 @@ def check_solver(solver: Any, A: Any, q: int, tol: float | None = None) -> None:
     Examples
     --------
     >>> import numpy as np
+    >>> from mercer.eigen import Randomized
     >>> from mercer.kernels import RBF
     >>> from mercer.testing import check_solver
     >>> X = np.random.default_rng(0).normal(size=(150, 3))
-    >>> check_solver("lanczos", RBF(0.5)(X, X), q=3)
+    >>> check_solver("lanczos", RBF(0.5)(X, X), q=3)  # obeys all laws
+    >>> try:
+    ...     check_solver(Randomized(oversample=0, power=0), RBF(0.5)(X, X), q=3)
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0])
+    Randomized(oversample=0, power=0) breaks a law: ‖Av − λv‖ is within the tolerance, computed from A.
     """
     trial = SolverTrial(choose(solver, len(A), q), np.asarray(A), q, tol)
     for law in SOLVER_LAWS:

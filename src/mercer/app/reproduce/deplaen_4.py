@@ -90,8 +90,8 @@ def draw_grid(ways: dict[str, ProbabilisticKernelPCA]) -> Figure:
     for ax, (name, model) in zip(panels[0], ways.items(), strict=True):
         plots.images(model.inverse_transform(grid(model)), n_columns=STEPS, ax=ax).images[0].set_clim(0, 1)
         (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-        ax.set_xticks(np.linspace(left, right, 2 * STEPS + 1)[1:-1:STEPS - 1], (-1, 0, 1))
-        ax.set_yticks(np.linspace(bottom, top, 2 * STEPS + 1)[1:-1:STEPS - 1], (-1, 0, 1))
+        ax.set_xticks(np.linspace(left, right, 2 * STEPS + 1)[1 : -1 : STEPS - 1], (-1, 0, 1))
+        ax.set_yticks(np.linspace(bottom, top, 2 * STEPS + 1)[1 : -1 : STEPS - 1], (-1, 0, 1))
         ax.set(title=f"mean of {name}", xlabel="first latent variable", ylabel="second latent variable")
     plots.papers.bar(figure, panels, panels[0, 0].images[0], "pixel")
     return figure

@@ -33,8 +33,9 @@ class Lanczos:
     >>> from mercer import KernelPCA
     >>> from mercer.eigen import Lanczos
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> KernelPCA(2, solver=Lanczos(tol=1e-9)).fit(X).solver_.residual < 1e-9
-    True
+    >>> model = KernelPCA(2, solver=Lanczos(tol=1e-9)).fit(X)
+    >>> model.eigenvalues_.round(3)
+    array([20.531, 18.583])
     """
 
     tol: float = 0.0

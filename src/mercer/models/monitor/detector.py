@@ -103,8 +103,9 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     >>> normal, _ = three_tanks(n=600)
     >>> monitor = KernelPCAMonitor(random_state=0).fit(normal)
     >>> X, y = three_tanks(1, n=100, fault="sensor", sensor=2)
-    >>> bool((monitor.predict(X)[y == 1] == -1).mean() > 0.9)
-    True
+    >>> alarms = monitor.predict(X) == -1
+    >>> print(f"{alarms[y == 0].mean():.0%} of normal rows, {alarms[y == 1].mean():.0%} of faulty rows")
+    0% of normal rows, 100% of faulty rows
     >>> TANK_SENSORS[monitor.contributions(X[y == 1]).mean(axis=0).argmax()]
     'level 3'
     """
