@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -672,6 +673,15 @@ def test_auto_fits_what_select_chooses(folder, tmp_path):
     refused = run(*fitted, "--gamma", 1, "--force")
     assert refused.exit_code == 2
     assert "leave them out" in refused.stderr
+
+
+def test_column_names_may_be_given_one_by_one_and_are_repeated_in_the_advice(folder: Path) -> None:
+    """Options of names add up, and ``select`` prints the whole command that fits its winner."""
+    apart = ("--exclude", "species", "--exclude", "sw", "--time-limit", 0.01, "--seed", 3)
+    advice = done("select", folder / "iris.csv", *apart).stdout.splitlines()[-1]
+    words = shlex.split(advice.removeprefix("To fit it: "))
+    assert words[:2] == ["mercer", "fit"]
+    assert words[5:] == ["--auto", "--exclude", "species,sw", "--time-limit", "0.01", "--seed", "3"]
 
 
 @pytest.mark.parametrize(

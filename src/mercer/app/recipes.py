@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from inspect import signature
@@ -15,6 +13,7 @@ from sklearn.base import clone
 from .._core.registry import KERNELS, MODELS
 from ..io.facts import one_line
 from ..models.pipelines import parts
+from .cli.options import joined_names
 
 if TYPE_CHECKING:
     from ..tables import Recipe
@@ -71,14 +70,8 @@ def _table_words(recipe: Recipe) -> list[str]:
         if value is True or name == "scale":
             words.append("--no-scale" if name == "scale" else f"--{name.replace('_', '-')}")
         else:
-            words += [f"--{name}", _joined(value) if name in LISTS else str(value)]
+            words += [f"--{name}", joined_names(value) if name in LISTS else str(value)]
     return words
-
-
-def _joined(names: list[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
 
 
 def _model_words(model: Any) -> list[str] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput, log
-from .options import Names, Sink, Source, model_argument, plural, progress, reading, writing
+from .options import Sink, Source, model_argument, names_option, plural, progress, reading, writing
 from .parts import in_parts
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ METHODS = {  # command → methods of a model, one of which it needs
     "predict": ("predict",),
     "sample": ("sample",),
 }
-keep_option = click.option("--keep", type=Names(), help="Columns of DATA to copy into the results, such as an id.")
+keep_option = names_option("--keep", "Columns of DATA to copy into the results, such as an id.")
 
 
 def applying(command: Callable) -> Callable:

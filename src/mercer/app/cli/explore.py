@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput
-from .options import FORMATS, Delimiter, Names, Source, json_option, print_json
+from .options import FORMATS, Delimiter, Source, json_option, names_option, print_json
 
 if TYPE_CHECKING:
     from ...tables import Table
@@ -27,9 +27,9 @@ Examples:
 @click.argument("data", required=False)
 @click.argument("rows", required=False)
 @click.option("--target", help="A column of classes: rows are coloured by it, and it is not a variable.")
-@click.option("--columns", type=Names(), help="Columns to use, separated by commas; all numbers by default.")
-@click.option("--include", type=Names(), help="Columns to use although they look like an id.")
-@click.option("--exclude", type=Names(), help="Columns to leave out.")
+@names_option("--columns", "Columns to use, separated by commas; all numbers by default.")
+@names_option("--include", "Columns to use although they look like an id.")
+@names_option("--exclude", "Columns to leave out.")
 @click.option("--missing", type=click.Choice(["drop", "mean"]), default="mean", show_default=True, help="Empty cells.")
 @click.option(
     "--categorical",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput, log
-from .options import Names, Sink, Source, check_free, progress, reading, writing
+from .options import Sink, Source, check_free, names_option, progress, reading, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,8 @@ SHOWN = 200  # filled cells in the report
     "  mercer impute data.csv --exclude id -o full.csv --time-limit 60"
 )
 @reading
-@click.option("--columns", type=Names(), help="Columns to fill and to learn from. Default: all columns of numbers.")
-@click.option("--exclude", type=Names(), help="Columns to copy unchanged and not to learn from, such as an id.")
+@names_option("--columns", "Columns to fill and to learn from. Default: all columns of numbers.")
+@names_option("--exclude", "Columns to copy unchanged and not to learn from, such as an id.")
 @click.option("--report", "page", help="HTML file with the cells that were filled in and their uncertainty.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds after which to end early.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json as json_
 import os
 import stat
@@ -13,6 +15,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..._core.text import is_hidden, plural
 from .errors import BadInput, log
@@ -36,9 +39,16 @@ class Names(click.ParamType):
     name = "names"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
-        import csv
-
         return value if isinstance(value, list) else [name.strip() for name in next(csv.reader([value]))]
+
+
+def names_option(flag: str, text: str) -> Callable[[Callable], Callable]:
+    """Return an option with column names, which may be repeated; the command receives one list, or None."""
+
+    def joined(ctx: Any, param: Any, values: tuple[list[str], ...]) -> list[str] | None:
+        return [name for names in values for name in names] or None
+
+    return click.option(flag, type=Names(), multiple=True, callback=joined, help=text)
 
 
 class Delimiter(click.ParamType):
@@ -167,9 +177,9 @@ def selecting(command: Callable) -> Callable:
     """Add the options that select columns to a command, which receives a ``Selection`` as ``selection``."""
 
     @click.option("--target", help="Column with the class labels, for --model classifier; not used as a feature.")
-    @click.option("--columns", type=Names(), help="Columns to use, separated by commas. Default: all.")
-    @click.option("--include", type=Names(), help="Columns to use although they look like an id.")
-    @click.option("--exclude", type=Names(), help="Columns to leave out, separated by commas.")
+    @names_option("--columns", "Columns to use, separated by commas. Default: all.")
+    @names_option("--include", "Columns to use although they look like an id.")
+    @names_option("--exclude", "Columns to leave out, separated by commas.")
     @click.option(
         "--categorical",
         type=click.Choice(["auto", "one-hot", "kernel", "error"]),
@@ -267,6 +277,26 @@ def count(names: list[str], noun: str) -> str:
 def listed(names: list[str]) -> str:
     """Return the first few of some names."""
     return ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+
+
+def joined_names(names: list[str]) -> str:
+    """Return column names as one word, from which ``Names`` reads them again."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def given_words(ctx: click.Context) -> list[str]:
+    """Return the options that were given to a command, as words of a command line."""
+    words: list[str] = []
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(param.name or "")
+        if not isinstance(param, click.Option) or source is not ParameterSource.COMMANDLINE:
+            continue
+        value = ctx.params[param.name or ""]
+        words.append(param.opts[-1])
+        words += [] if param.is_flag else [joined_names(value) if isinstance(value, list) else str(value)]
+    return words
 
 
 def progress() -> AbstractContextManager:

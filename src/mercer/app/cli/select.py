@@ -9,7 +9,7 @@ import click
 
 from ..._core.registry import MODELS
 from .fit import build, labels_of, preparing
-from .options import Registered, Selection, Source, json_option, print_json, reading, selecting
+from .options import Registered, Selection, Source, given_words, json_option, print_json, reading, selecting
 
 if TYPE_CHECKING:
     from ...select import AutoChoice
@@ -54,7 +54,8 @@ def select(
         print_json(as_json(found))
         return
     click.echo(str(found))
-    click.echo(f"\nTo fit it: {shlex.join(['mercer', 'fit', data.path, '-o', 'model.mercer', '--auto'])} …")
+    fit = ["mercer", "fit", data.path, "-o", "model.mercer", "--auto", *given_words(click.get_current_context())]
+    click.echo(f"\nTo fit it: {shlex.join(fit)}")
 
 
 def _filled(missing: str) -> str:
