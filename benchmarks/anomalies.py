@@ -1,18 +1,17 @@
 """Abnormal rows in nineteen tables: the default monitor beside PyOD's and scikit-learn's detectors.
 
     MERCER_DATA=… make bench-peers
-    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 2] [--rows 1000] [--only skin] [--keep file.json] [--large]
+    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 5] [--rows 1000] [--again] [--large [skin …]]
 
 Two protocols, the same for all. *Normal*: fitted on half of the normal rows, at most ``rows`` of them; the other normal
 rows and all abnormal ones are scored. *Contaminated*: fitted on half of all rows with the abnormal ones among them,
 whose share the monitor is given as ``contamination``; the other half is scored. At most 3000 rows are scored, with the
 table's own share of abnormal ones, 20 of them at least. mercer scales columns itself; all other detectors are given
-standardized columns. Figures are means over seeds, then over tables with standard errors of the mean over tables: the
-area under the ROC curve (AUROC) and average precision (AP).
+standardized columns. Figures are the area under the ROC curve (AUROC) and average precision (AP), means over seeds.
+Differences have two standard errors: over tables, for what to expect of another table, and over draws of these.
 
-``--keep`` stores the figures of each table in a file, so that a run can be interrupted. ``--large`` gives time and
-memory on whole tables of more than 100,000 rows, each in a process of its own. How the default estimator's rules were
-chosen is measured in ``monitor_rules.py``.
+``--large`` gives time and memory on whole tables of more than 100,000 rows, each in a process of its own. How the
+default estimator's rules were chosen is measured in ``monitor_rules.py``.
 """
 
 import argparse
@@ -21,11 +20,11 @@ import resource
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 from data import folder
+from results import Results
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
@@ -38,6 +37,7 @@ from mercer import KernelPCAMonitor
 TEST = 3000
 RARE = 20  # abnormal rows that a test has at least, where the table has them
 PROTOCOLS = ("normal", "contaminated")
+DIGITS = 5
 LARGE = ("celeba", "skin", "http")
 
 
@@ -116,49 +116,58 @@ def quality(labels, scores):
     return roc_auc_score(labels, scores), average_precision_score(labels, scores)
 
 
-def figures(name, seeds, rows, protocol):
-    """Contender ↦ (AUROC, AP, seconds to fit, seconds to score 1000 rows), means over seeds."""
+def figures(fit, train, test, labels):
+    """AUROC, AP, CPU seconds to fit, and to score 1000 rows."""
+    start = process_time()
+    score = fit(train)
+    middle = process_time()
+    scores = score(test)
+    end = process_time()
+    row = *quality(labels, scores), middle - start, (end - middle) * 1000 / len(test)
+    return [round(float(value), DIGITS) for value in row]
+
+
+def measured(results, name, seeds, rows, protocol):
+    """Contender ↦ figures of shape (seeds, 4)."""
     X, y = read(name)
+    share = 0.0 if protocol == "normal" else min(float(y.mean()), 0.49)
     found = {}
     for seed in range(seeds):
-        train, test, labels = split(X, y, seed, rows, protocol)
-        share = 0.0 if protocol == "normal" else min(float(y.mean()), 0.49)
+        parts = split(X, y, seed, rows, protocol)
         for contender, fit in contenders(seed, share).items():
-            start = process_time()
-            score = fit(train)
-            middle = process_time()
-            scores = score(test)
-            end = process_time()
-            row = *quality(labels, scores), middle - start, (end - middle) * 1000 / len(test)
+            row = results.once(lambda: figures(fit, *parts), protocol, name, contender, seed)  # noqa: B023
             found.setdefault(contender, []).append(row)
-    return {contender: np.mean(rows, axis=0) for contender, rows in found.items()}
+    return {contender: np.array(rows) for contender, rows in found.items()}
 
 
-def table(tables, seeds, rows, protocol, kept):
-    """Print both figures for every table, and their means with standard errors."""
-    for name in tables:
-        key = f"{protocol} {name}"
-        if key not in kept:
-            kept[key] = {c: list(values) for c, values in figures(name, seeds, rows, protocol).items()}
-            print(key, {c: f"{a:.3f}/{p:.3f}" for c, (a, p, *_) in kept[key].items()}, file=sys.stderr, flush=True)
-            yield
-    results = {name: kept[f"{protocol} {name}"] for name in tables}
-    columns = list(next(iter(results.values())))
-    print(f"\nFitted on {protocol} rows: {rows} at most, mean of {seeds} seeds; AUROC / AP\n")
-    print("| table | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|")
-    for name, row in results.items():
-        print(f"| {name} | " + " | ".join(f"{row[c][0]:.3f} / {row[c][1]:.3f}" for c in columns) + " |")
-    values = {c: np.array([row[c] for row in results.values()]) for c in columns}
-    print("| **mean** | " + " | ".join("{:.3f} / {:.3f}".format(*values[c].mean(axis=0)) for c in columns) + " |")
-    ahead = {c: (values["mercer"] - values[c])[:, :2] for c in columns}
-    print("| mercer ahead by, AUROC | " + " | ".join(with_error(ahead[c][:, 0]) for c in columns) + " |")
-    print("| mercer ahead by, AP | " + " | ".join(with_error(ahead[c][:, 1]) for c in columns) + " |")
-    print("| CPU s to fit | " + " | ".join(f"{values[c][:, 2].mean():.2f}" for c in columns) + " |")
-    print("| CPU s to score 1000 rows | " + " | ".join(f"{values[c][:, 3].mean():.3f}" for c in columns) + " |")
+def table(found, protocol):
+    """Yield the lines of a table: figures of each data set, and means with standard errors."""
+    columns = list(next(iter(found.values())))
+    yield from (f"Fitted on {protocol} rows:", "")
+    yield "| table | " + " | ".join(columns) + " |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for name, row in found.items():
+        yield line(name, ("{:.3f} / {:.3f}".format(*row[c].mean(axis=0)) for c in columns))
+    values = {c: np.array([row[c] for row in found.values()]) for c in columns}  # (tables, seeds, 4)
+    yield line("**mean**", ("{:.3f} / {:.3f}".format(*values[c].mean(axis=(0, 1))) for c in columns))
+    for i, figure in enumerate(("AUROC", "AP")):
+        ahead = {c: (values["mercer"] - values[c])[:, :, i] for c in columns}
+        cells = [f"{ahead[c].mean():+.3f} ± {error(ahead[c].mean(axis=1)):.3f}" for c in columns[1:]]
+        yield line(f"mercer ahead by, {figure}", ["", *cells])
+        cells = [f"± {error(ahead[c].mean(axis=0)):.3f}" for c in columns[1:]]
+        yield line("standard error over draws of the same tables", ["", *cells])
+    yield line("CPU s to fit", (f"{values[c][..., 2].mean():.2f}" for c in columns))
+    yield line("CPU s to score 1000 rows", (f"{values[c][..., 3].mean():.3f}" for c in columns))
+    yield ""
 
 
-def with_error(values):
-    return f"{values.mean():+.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+def line(head, cells):
+    return "| " + " | ".join([head, *cells]) + " |"
+
+
+def error(values):
+    """The standard error of the mean."""
+    return values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
 
 
 def one(name, contender):
@@ -191,28 +200,27 @@ def large(tables, limit):
 
 
 def main():
-    """Print the tables."""
+    """Measure what the file of results does not have, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--only", nargs="*", default=None)
-    parser.add_argument("--protocols", nargs="*", default=PROTOCOLS, choices=PROTOCOLS)
-    parser.add_argument("--large", action="store_true")
-    parser.add_argument("--keep", type=Path, default=None, help="a file of figures, which are not measured again")
+    parser.add_argument("--again", action="store_true", help="ignore figures that are kept from an earlier run")
+    parser.add_argument("--large", nargs="*", metavar="TABLE", help="time and memory of whole tables")
     parser.add_argument("--limit", type=int, default=300, help="seconds for a contender on a large table")
     parser.add_argument("--one", nargs=2, metavar=("TABLE", "CONTENDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.one:
         one(*options.one)
-    elif options.large:
-        large(options.only or LARGE, options.limit)
-    else:
-        kept = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
-        for protocol in options.protocols:
-            for _ in table(options.only or names(), options.seeds, options.rows, protocol, kept):
-                if options.keep:
-                    options.keep.write_text(json.dumps(kept))
+        return
+    if options.large is not None:
+        large(options.large or LARGE, options.limit)
+        return
+    results, lines = Results("anomalies", options.again), []
+    for protocol in PROTOCOLS:
+        found = {name: measured(results, name, options.seeds, options.rows, protocol) for name in names()}
+        lines += table(found, protocol)
+    results.publish("monitoring.md", lines[:-1])
 
 
 if __name__ == "__main__":

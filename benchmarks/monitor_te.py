@@ -1,7 +1,7 @@
 """The Tennessee Eastman process: faults found, false alarms and delays, of the default monitor and of other detectors.
 
     MERCER_DATA=… make bench-peers
-    MERCER_DATA=… python benchmarks/monitor_te.py [--seeds 4]
+    MERCER_DATA=… python benchmarks/monitor_te.py [--seeds 5] [--again]
 
 Fitted on the normal run ``X_train``. Detection is the share of rows after the onset of a fault (row 160) that are
 detected: once with the threshold at which 1 % of the rows of the second normal run ``X_test`` are false alarms, set in
@@ -14,8 +14,9 @@ import argparse
 import warnings
 
 import numpy as np
-from anomalies import pyod
+from anomalies import DIGITS, error, line, pyod
 from data import folder
+from results import Results
 from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,6 +29,7 @@ from mercer.models.monitor.rules import PROCESS
 ONSET, ALPHA, RUN = 160, 0.01, (3, 3)
 FAULTS = range(1, 11)
 HIDDEN = (3, 9)
+KEPT = [fault not in HIDDEN for fault in FAULTS]
 
 
 def read():
@@ -102,43 +104,52 @@ def methods(seed):
 
 
 def figures(fit, runs):
-    """Per fault: detection at 1 % false alarms, at the own limit, delay; and the false alarms of the own limit."""
+    """False alarms at the own limit, and per fault: detection at 1 % false alarms, at the own limit, delay or None."""
     score, limit = fit(runs["X_train"])
     new = score(runs["X_test"])
     threshold, found = np.quantile(new, 1 - ALPHA), []
     for fault in FAULTS:
         values = score(runs[f"fault_{fault:02d}"])[ONSET:]
         first = np.flatnonzero(alarms(values > limit, RUN))
-        found.append((np.mean(values > threshold), np.mean(values > limit), first[0] if len(first) else np.nan))
-    return np.array(found), np.mean(new > limit)
+        shares = (round(float(np.mean(values > t)), DIGITS) for t in (threshold, limit))
+        found.append([*shares, int(first[0]) if len(first) else None])
+    return [round(float(np.mean(new > limit)), DIGITS), found]
 
 
 def main():
-    """Print the tables."""
+    """Measure what the file of results does not have, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--again", action="store_true", help="ignore figures that are kept from an earlier run")
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    runs = read()
-    results = {name: [] for name in methods(0)}
-    for seed in range(seeds):
+    runs, results, found = read(), Results("monitor-te", options.again), {}
+    for seed in range(options.seeds):
         for name, fit in methods(seed).items():
-            results[name].append(figures(fit, runs))
-    kept = [fault not in HIDDEN for fault in FAULTS]
-    print("\nDetection at 1 % false alarms on the second normal run\n")
-    print("| method | " + " | ".join(str(fault) for fault in FAULTS) + " | mean without 3, 9 |")
-    print("|---" * (len(FAULTS) + 2) + "|")
-    for name, rows in results.items():
-        found = np.mean([values for values, _ in rows], axis=0)
-        cells = [f"{value:.3f}" for value in found[:, 0]]
-        print(f"| {name} | " + " | ".join(cells) + f" | **{found[kept, 0].mean():.3f}** |")
-    print("\nAt the method's own limits, α = 1 %\n")
-    print("| method | false alarms | over seeds | detection | median delay, rows |\n|---|---|---|---|---|")
-    for name, rows in results.items():
-        found, rates = np.mean([values for values, _ in rows], axis=0), np.array([rate for _, rate in rows])
-        delay = np.nanmedian(found[kept, 2])
-        spread = f"{rates.min():.2%} – {rates.max():.2%}"
-        print(f"| {name} | {rates.mean():.2%} | {spread} | {found[kept, 1].mean():.3f} | {delay:.0f} |")
+            found.setdefault(name, []).append(results.once(lambda: figures(fit, runs), name, seed))  # noqa: B023
+    results.publish("monitoring.md", [*by_fault(found), "", *at_own_limits(found)])
+
+
+def by_fault(found):
+    """Yield the lines of the table at equal false alarms."""
+    yield "| method | " + " | ".join(str(fault) for fault in FAULTS) + " | mean without 3, 9 |"
+    yield "|---" * (len(FAULTS) + 2) + "|"
+    for name, rows in found.items():
+        values = np.array([faults for _, faults in rows], float)[:, :, 0]
+        means = values[:, KEPT].mean(axis=1)
+        cells = [f"{value:.3f}" for value in values.mean(axis=0)]
+        yield line(name, [*cells, f"**{means.mean():.3f}** ± {error(means):.3f}"])
+
+
+def at_own_limits(found):
+    """Yield the lines of the table at the method's own limits."""
+    yield from ("At the methods' own limits for α = 1 %:", "")
+    yield "| method | false alarms | over seeds | detection | median delay, rows |\n|---|---|---|---|---|"
+    for name, rows in found.items():
+        rates = np.array([rate for rate, _ in rows])
+        values = np.array([faults for _, faults in rows], float)[:, KEPT]
+        spread, delay = f"{rates.min():.2%} – {rates.max():.2%}", np.nanmedian(np.nanmean(values[:, :, 2], axis=0))
+        yield line(name, [f"{rates.mean():.2%}", spread, f"{values[:, :, 1].mean():.3f}", f"{delay:.0f}"])
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ ENDS_OF_WIDTH = [
     pytest.mark.filterwarnings("ignore:The data are constant in feature space:UserWarning"),
     pytest.mark.filterwarnings("ignore:The kernel is too narrow for these data:UserWarning"),
     pytest.mark.filterwarnings("ignore:The columns .* are constant:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* of the training rows are much sparser:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* of the training rows are much more isolated:UserWarning"),
     pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning"),
 ]
 
@@ -464,7 +464,7 @@ def test_anomalies_in_the_table_do_not_hide_themselves():
         alarms = monitor.predict(fresh) == -1
         assert alarms[500:].all()
         assert np.mean(alarms[:500]) < 0.03
-    with pytest.warns(UserWarning, match=r"4\.\d% of the training rows are much sparser"):
+    with pytest.warns(UserWarning, match=r"5\.0% of the training rows are much more isolated"):
         KernelPCAMonitor(random_state=0).fit(X)
 
 

@@ -213,10 +213,24 @@ def test_the_share_of_abnormal_training_rows_is_left_out(share):
     assert auto.contamination_ == pytest.approx(share, abs=0.02)
 
 
-def test_clean_rows_have_no_excess():
-    for seed in range(5):
-        for rows in (table(500, seed), np.random.default_rng(seed).uniform(size=(500, 5))):
-            assert trimming.excess(rows, np.random.default_rng(0)) < 0.01
+def test_clean_rows_are_not_suspect():
+    draws = {"normal": table, "uniform": lambda n, seed: np.random.default_rng(seed).uniform(size=(n, 5))}
+    draws["heavy tails"] = lambda n, seed: np.exp(table(n, seed))
+    for rows in draws.values():
+        found = [trimming.suspects(rows(300, seed), np.random.default_rng(0)) for seed in range(10)]
+        assert np.mean(found) < 0.01
+        assert max(found) < 0.03
+
+
+@pytest.mark.parametrize("share", [0.05, 0.08])
+def test_suspect_rows_are_counted_with_caution(share):
+    """A lower bound of the share of abnormal rows, whether they are scattered or in one cluster."""
+    rng, n = np.random.default_rng(0), 500
+    bad = round(share * n)
+    for abnormal in (rng.uniform(-9, 9, size=(bad, 3)), 7 + 0.1 * rng.normal(size=(bad, 3))):
+        found = trimming.suspects(np.vstack([table(n - bad, 3), abnormal]), rng)
+        assert share / 2 < found < share + 0.005
+    assert trimming.suspects(np.vstack([table(300, 3), table(200, 4) + 9]), rng) <= trimming.SUPPOSED
 
 
 # lags and runs

@@ -353,7 +353,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         if smoothing == 1:
             return self.limits_
         before, subspace = charts.smoothed(self.calibration_, smoothing), parts(self.estimator_)[1].subspace_
-        return tails.calibrated(before, self._charts, subspace.total_variance).limits(self.alpha)
+        return tails.in_time(before, self._charts, subspace.total_variance).limits(self.alpha)
 
     def plot(self, X: Any, of: str = "spe", ax: Any = None) -> Any:
         """Draw T² (``of="t2"``) or SPE of rows in their order, with its limit: :func:`mercer.plots.chart`."""

@@ -19,7 +19,7 @@ from .default import MOST_ROWS, InnerScaler, fit_default
 from .lags import ages, as_runs, lagged
 from .limits import Limits
 from .training import TrainingRows, training_rows
-from .trimming import MARGIN, MOST_LEFT_OUT, excess, isolation, nearest
+from .trimming import MARGIN, MOST_LEFT_OUT, SUPPOSED, isolation, nearest, suspects
 
 HELD_OUT_ROWS = 10_000  # that limits are set by
 
@@ -114,12 +114,13 @@ class Fitting:
             self.suspect_share_ = self.contamination_ = 0.0
             return np.ones(len(rows), bool), np.ones(len(rows), bool)
         scaled = InnerScaler().fit_transform(np.asarray(rows, float))
-        self.suspect_share_ = excess(scaled, rng)
-        self.contamination_ = self.suspect_share_ if self.contamination == "auto" else float(self.contamination)
+        self.suspect_share_ = suspects(scaled, rng)
+        auto = self.contamination == "auto"
+        self.contamination_ = self.suspect_share_ if auto else float(self.contamination)
         checks.warn_of_abnormal(self.suspect_share_, self.contamination_)
         if self.contamination_ == 0:
             return np.ones(len(rows), bool), np.ones(len(rows), bool)
-        isolated = isolation(scaled, self.contamination_, rng)
+        isolated = isolation(scaled, SUPPOSED if auto else self.contamination_, rng)  # by which the share was found
         for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
         return for_axes, nearest(isolated, self.contamination_)
 
@@ -177,7 +178,8 @@ class Fitting:
         subspace = parts(self.estimator_)[1].subspace_
         if self.limits == "f-chi2":
             return tails.classical(calibration, self.alpha, len(subspace.variances), subspace.total_variance)
-        return tails.calibrated(calibration, self._charts, subspace.total_variance)
+        of_rows = tails.in_time if self.in_time_ else tails.calibrated
+        return of_rows(calibration, self._charts, subspace.total_variance)
 
     @property
     def _charts(self) -> tuple[str, ...]:

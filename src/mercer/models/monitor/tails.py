@@ -15,6 +15,7 @@ import numpy as np
 from ..._core.fields import Numbers
 from ..._core.registry import stored
 from .limits import Limits, each, hotelling, scaled_chi2
+from .rules import effective
 
 TOP = 0.1  # share of the calibration values, the largest, that the law of the tail is fitted to
 FEWEST = 10  # of them
@@ -47,14 +48,17 @@ class Tail:
         return float(inside + self.scale * (np.expm1(self.shape * beyond) / self.shape if self.shape > 0 else beyond))
 
 
-def by_ranks(values: np.ndarray) -> Tail:
+def by_ranks(values: np.ndarray, n_effective: float | None = None) -> Tail:
     """Return the tail of calibration values: P = #{values ≥ v}/(n + 1) at each, a fitted law beyond the largest.
 
     A limit read from it is exceeded at the expected rate α by a further value (continuous, exchangeable with these).
+    Where values are worth ``n_effective`` = n_e < n independent ones, P = (1 + n_e(#{values ≥ v} − 1)/n)/(n_e + 1):
+    the largest of them is that of n_e.
     """
     n, ordered = len(values), np.sort(values)
     knots, first = np.unique(ordered, return_index=True)
-    log_p = np.log((n - first) / (n + 1))
+    n_e = n if n_effective is None else n_effective
+    log_p = np.log((1 + n_e * (n - first - 1) / n) / (n_e + 1))
     if knots[0] > 0:  # statistics are not negative
         knots, log_p = np.append(0.0, knots), np.append(0.0, log_p)
     return Tail(knots, log_p, *_pareto(ordered))
@@ -111,14 +115,22 @@ def _surprise(t2_tail: Tail | None, spe_tail: Tail, t2: np.ndarray, spe: np.ndar
     return -(log_p if t2_tail is None else np.minimum(log_p, t2_tail.log(t2)))
 
 
-def calibrated(calibration: np.ndarray, charts: Sequence[str], total_variance: float) -> Tails:
+def calibrated(
+    calibration: np.ndarray, charts: Sequence[str], total_variance: float, n_effective: float | None = None
+) -> Tails:
     """Return the tails from T² and SPE of calibration rows, the columns of ``calibration``."""
     floor = ROUNDING * total_variance
     t2, spe = calibration[:, 0], np.maximum(calibration[:, 1], floor)
-    t2_tail, spe_tail = by_ranks(t2) if "t2" in charts else None, by_ranks(spe)
-    surprise = by_ranks(_surprise(t2_tail, spe_tail, t2, spe))
+    t2_tail, spe_tail = by_ranks(t2, n_effective) if "t2" in charts else None, by_ranks(spe, n_effective)
+    surprise = by_ranks(_surprise(t2_tail, spe_tail, t2, spe), n_effective)
     # beyond the calibration rows a surprise is −log p itself
     return Tails(t2_tail, spe_tail, Tail(surprise.knots, surprise.log_p, 0.0, 1.0), floor)
+
+
+def in_time(calibration: np.ndarray, charts: Sequence[str], total_variance: float) -> Tails:
+    """Return the tails from calibration rows in time, which are worth fewer independent ones."""
+    n_effective = effective(calibrated(calibration, charts, total_variance).surprise(*calibration.T))
+    return calibrated(calibration, charts, total_variance, n_effective)
 
 
 def classical(calibration: np.ndarray, alpha: float, q: int, total_variance: float) -> Tails:

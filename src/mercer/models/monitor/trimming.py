@@ -1,33 +1,43 @@
-"""Training rows that may be abnormal: how many are too sparse to be normal, and which ones to leave out."""
+"""Training rows that may be abnormal: how many are too isolated to be normal, and which ones to leave out."""
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from ...kernels import RationalQuadratic
-from ...kernels.width import median_sqdist
-from ...rkhs import Expansion
-
 REFERENCE = 2000  # rows by which others are judged
 NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a row's surroundings
+SUPPOSED = 0.1  # share of abnormal rows in one cluster that is seen if the share is not known
 MARGIN = 2.0  # times the share of abnormal rows is left out of the axes: a share may be too small, a row too dense
 MOST_LEFT_OUT = 0.5  # of all rows
-HALVINGS = 6  # beyond the third quartile, in steps from the median to it: a law that halves at each step has
-EXPECTED = 0.25 * 0.5**HALVINGS  # 0.4 % of its rows there
+BODY = 0.85  # quantile up to which rows are taken to be normal
+HALVINGS = np.log2(0.5 / (1 - BODY))  # of the number of rows beyond, from the median to this quantile
+SURE = 2.0  # standard errors
 
 
-def excess(X: np.ndarray, rng: np.random.Generator) -> float:
-    """Return the share of rows that are sparser than an exponential tail explains.
+def suspects(X: np.ndarray, rng: np.random.Generator) -> float:
+    """Return the share of rows that are more isolated than a Weibull tail of shape ½ explains, at most 10 %.
 
-    Sparse is −log of the mean of k(x, ·), k = 1/(1 + t/median). Beyond its third quartile the tail is taken to halve,
-    at the slowest, over each distance from the median to the third quartile. What lies beyond six such distances, less
-    the 0.4 % that may, is in excess.
+    It is a lower bound, with two standard errors in hand (Meinshausen & Rice 2006). The bound is found again for the
+    rows that remain, until it grows by less than a row.
     """
-    some = _some(X, rng)
-    kernel = RationalQuadratic(gamma=1 / (median_sqdist(X) or 1.0))
-    sparse = -np.log(Expansion(kernel, some, np.full((len(some), 1), 1 / len(some)))(X)[:, 0])
-    median, third = np.quantile(sparse, [0.5, 0.75])
-    beyond = np.mean(sparse > third + HALVINGS * (third - median))
-    return float(max(beyond - EXPECTED, 0.0)) if third > median else 0.0
+    ordered = np.sort(np.sqrt(isolation(_some(X, rng), SUPPOSED, rng)))
+    share, more = 0.0, _excess(ordered, 0.0)
+    while more >= share + 1 / len(ordered) and share < SUPPOSED:
+        share, more = more, _excess(ordered, more)
+    return min(share, SUPPOSED)
+
+
+def _excess(ordered: np.ndarray, share: float) -> float:
+    """The largest #{values ≥ v}/n − S(v) − 2√(S(v)/n), where S(v) are the normal ones, 1 − ``share`` of all.
+
+    S falls exponentially beyond their median, as fast as it does from there to their 85th percentile.
+    """
+    n = len(ordered)
+    middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, BODY])
+    if upper <= middle:
+        return 0.0
+    normal = (1 - share) * 0.5 ** (1 + HALVINGS * (ordered - middle) / (upper - middle))
+    beyond = 1 - np.arange(n) / n - normal - SURE * np.sqrt(normal / n)
+    return float(np.max(beyond[ordered >= upper]))
 
 
 def isolation(X: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
