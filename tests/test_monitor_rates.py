@@ -107,6 +107,14 @@ def test_a_tail_and_its_inverse():
         assert np.all(np.diff(tail.log(beyond)) < 0)
 
 
+def test_correlated_values_count_as_fewer():
+    values = np.random.default_rng(0).exponential(size=200)
+    np.testing.assert_allclose(tails.by_ranks(values, 200).log(values), tails.by_ranks(values).log(values))
+    fewer = tails.by_ranks(values, 50)
+    assert fewer.log(values.max()) == pytest.approx(-np.log(51))
+    assert fewer.log(np.median(values)) == pytest.approx(np.log(0.5), abs=0.03)
+
+
 @pytest.mark.parametrize("alpha", [0.01, 0.1])
 @pytest.mark.parametrize("d", [2, 10])
 def test_alarms_on_new_normal_rows_come_at_the_promised_rate(alpha, d):

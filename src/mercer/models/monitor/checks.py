@@ -70,7 +70,7 @@ def warn_of_abnormal(suspect: float, left_out: float) -> None:
     """Warn of training rows that look abnormal and are not left out."""
     if left_out == 0 and suspect > SUSPECT:
         warn(
-            f"{suspect:.1%} of the training rows are much more isolated than the rest and may be abnormal: the axes and the "
+            f"{suspect:.1%} of the training rows are much more isolated than the rest and may be abnormal: axes and "
             "limits would follow them. Look at these rows, or set contamination to a share or 'auto'.",
         )
 

@@ -60,8 +60,8 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         the fit; when they are scored, the first row of the run stands in for what is missing.
     contamination : float in [0, 0.5) or "auto", default=0.0
         The share of the training rows that may be abnormal: as many of the most isolated rows are left out of the
-        limits, and twice as many out of the axes. ``"auto"``: the share of rows that are sparser than an exponential
-        tail explains.
+        limits, and twice as many out of the axes. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows
+        that are too isolated to be normal; ``contamination_`` reports it.
     n_landmarks : int, default=400
         Landmarks of the default estimator where there are more rows than that. Half as many score rows four times as
         fast, and find a little less.
@@ -83,7 +83,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     contamination_ : float
         The share of the training rows that was left out.
     suspect_share_ : float
-        The share of the training rows that look abnormal: those that are sparser than an exponential tail explains.
+        The share of the training rows that look abnormal: those more isolated than a heavy tail explains, at most 0.1.
     solver_ : MonitorReport
         What was decided: the kind of rows and why, the rules, how many rows were left out, how many independent rows
         the limits come from; and how well the eigenproblem was solved.

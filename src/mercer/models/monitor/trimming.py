@@ -8,35 +8,38 @@ NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a 
 SUPPOSED = 0.1  # share of abnormal rows in one cluster that is seen if the share is not known
 MARGIN = 2.0  # times the share of abnormal rows is left out of the axes: a share may be too small, a row too dense
 MOST_LEFT_OUT = 0.5  # of all rows
-BODY = 0.85  # quantile up to which rows are taken to be normal
-HALVINGS = np.log2(0.5 / (1 - BODY))  # of the number of rows beyond, from the median to this quantile
+POWER = 0.5  # of the isolation of normal rows, that falls exponentially: a tail heavier than that of a normal law
+BODY = 0.85  # quantile that with the median gives the slope of the tail
 SURE = 2.0  # standard errors
 
 
 def suspects(X: np.ndarray, rng: np.random.Generator) -> float:
-    """Return the share of rows that are more isolated than a Weibull tail of shape ½ explains, at most 10 %.
+    """Return a lower bound of the share of rows that are too isolated to be normal, at most 10 %."""
+    return min(bound(isolation(_some(X, rng), SUPPOSED, rng)), SUPPOSED)
 
-    It is a lower bound, with two standard errors in hand (Meinshausen & Rice 2006). The bound is found again for the
-    rows that remain, until it grows by less than a row.
+
+def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: float = SURE) -> float:
+    """Return a lower bound of the share of values that a Weibull tail does not explain (Meinshausen & Rice 2006).
+
+    The values to a ``power``, the shape of the law, have an exponential tail. It falls beyond the median of the normal
+    values as fast as from there to their quantile ``body``; ``sure`` standard errors are in hand. The bound is found
+    again for the values that remain, until it grows by less than one of them.
     """
-    ordered = np.sort(np.sqrt(isolation(_some(X, rng), SUPPOSED, rng)))
-    share, more = 0.0, _excess(ordered, 0.0)
+    ordered = np.sort(isolated**power)
+    share, more = 0.0, _excess(ordered, 0.0, body, sure)
     while more >= share + 1 / len(ordered) and share < SUPPOSED:
-        share, more = more, _excess(ordered, more)
-    return min(share, SUPPOSED)
+        share, more = more, _excess(ordered, more, body, sure)
+    return share
 
 
-def _excess(ordered: np.ndarray, share: float) -> float:
-    """The largest #{values ≥ v}/n − S(v) − 2√(S(v)/n), where S(v) are the normal ones, 1 − ``share`` of all.
-
-    S falls exponentially beyond their median, as fast as it does from there to their 85th percentile.
-    """
+def _excess(ordered: np.ndarray, share: float, body: float, sure: float) -> float:
+    """The largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), where S(v) is the share of normal values, 1 − share at 0."""
     n = len(ordered)
-    middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, BODY])
+    middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, body])
     if upper <= middle:
         return 0.0
-    normal = (1 - share) * 0.5 ** (1 + HALVINGS * (ordered - middle) / (upper - middle))
-    beyond = 1 - np.arange(n) / n - normal - SURE * np.sqrt(normal / n)
+    normal = (1 - share) / 2 * (2 * (1 - body)) ** ((ordered - middle) / (upper - middle))
+    beyond = 1 - np.arange(n) / n - normal - sure * np.sqrt(normal / n)
     return float(np.max(beyond[ordered >= upper]))
 
 
