@@ -113,7 +113,7 @@ def choice(found):
         behind = found[candidate] - found[order[0]]
         cells = (*(f"{value:.3g}" for value in candidate[1:]), f"{found[candidate].mean():.2f}")
         yield line(f"{candidate[0]:.2g}", [*cells, f"{behind.mean():.2f} ± {error(behind):.2f}"])
-    picked = [min(found, key=lambda c: np.delete(found[c], i).mean()) for i in range(n)]  # noqa: B023
+    picked = [min(found, key=lambda c: np.delete(found[c], i).mean()) for i in range(n)]
     left = np.mean([found[candidate][i] for i, candidate in enumerate(picked)])
     chosen = ", ".join(f"{times} × ({p:.2g}, {b:g}, {s:g})" for (p, b, s), times in Counter(picked).most_common())
     yield from ("", f"Leaving one table or distribution out: {left:.2f}; chosen {chosen}.")
