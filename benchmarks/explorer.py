@@ -1,5 +1,7 @@
 """Latencies and frame rates of the explorer, measured in Chromium: ``python benchmarks/explorer.py --rows 2000,20000``.
 
+Start (``--start``): from the command to its address and to the drawn map, in a browser that is open, with the CPU time
+of the command by then: on digits, a table of 178 wines and a model file of it, or on the arguments ``--start`` names.
 Refit: from the request to the map's numbers in the page. First paint: from there to the drawn map. Back: from a point
 of the map to its pre-image in the page. Frames: pans of the whole map for two seconds.
 """
@@ -7,11 +9,15 @@ of the map to its pre-image in the page. Frames: pans of the whole map for two s
 import argparse
 import json
 import os
+import shlex
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_wine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -28,12 +34,22 @@ APP = "document.getElementById('explorer').explorer"
 REPEATS = 5  # of a fit, each with another width
 POINTS = 60  # of a drag
 PATIENCE = 120  # seconds
+STARTS = 5  # of the command, of which the median is taken
 BARS = {  # of the design, on two cores
     "refit s": {2_000: 0.5, 100_000: 1.5},
     "back p95 ms": {2_000: 50.0},
     "paint s": dict.fromkeys(ROWS, 1.0),
     "frames/s": {100_000: 20.0},
 }
+MAP_SECONDS = 2.0  # from the command to the map
+DRAWN = """new Promise((done) => {
+  const look = () => {
+    const app = document.getElementById("explorer")?.explorer;
+    if (app?.model) requestAnimationFrame(() => done(Date.now()));
+    else setTimeout(look, 5);
+  };
+  look();
+})"""
 MEASURE = """(async () => {
   const app = %(app)s, found = { refit: [], paint: [], back: [], frames: 0 };
   for (let k = 0; k < %(repeats)d; k++) {
@@ -75,7 +91,7 @@ def rows(n):
 
 def measured(browser, n):
     """The figures of one table."""
-    explorer = Explorer(Session(of_rows(rows(n))))
+    explorer = Explorer(lambda: Session(of_rows(rows(n))))
     thread = explorer.start()
     browser.show(1280, 800)
     browser.open(explorer.url)
@@ -94,17 +110,60 @@ def measured(browser, n):
     }
 
 
+def started(browser, arguments):
+    """The wall and CPU seconds of ``mercer explore`` until its address and until its map: medians."""
+    found = [_start(browser, arguments) for _ in range(STARTS)]
+    return {name: float(np.median([times[name] for times in found])) for name in found[0]}
+
+
+def _start(browser, arguments):
+    command = [sys.executable, "-m", "mercer", "explore", *arguments, "--no-browser"]
+    begin = time.time()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    address = process.stdout.readline().strip()
+    found = {"address s": time.time() - begin, "address CPU s": _cpu(process)}
+    browser.ask("Page.navigate", url=address)
+    answer = browser.ask("Runtime.evaluate", expression=DRAWN, returnByValue=True, awaitPromise=True)
+    found |= {"map s": answer["result"]["value"] / 1000 - begin, "map CPU s": _cpu(process)}
+    process.terminate()
+    process.wait()
+    return found
+
+
+def _cpu(process):
+    """The CPU seconds of a process so far, from Linux's /proc."""
+    user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def print_starts(browser, folder, given):
+    """Print one line for each way to start, the digits first."""
+    table, model = str(Path(folder) / "wine.csv"), str(Path(folder) / "wine.mercer")
+    wine = load_wine()
+    head = ",".join(wine.feature_names)
+    np.savetxt(table, wine.data, delimiter=",", header=head, comments="", fmt="%.6g")
+    subprocess.run([sys.executable, "-m", "mercer", "fit", table, "-o", model], check=True, capture_output=True)
+    ways = {"digits": [], "wine.csv": [table], "wine.mercer wine.csv": [model, table]}
+    for name, arguments in ({given: shlex.split(given)} if given else ways).items():
+        cells = [f"{what} {value:.2f}" for what, value in started(browser, arguments).items()]
+        print(f"{name}: {', '.join(cells)} (bar {MAP_SECONDS:g} s to the map)", flush=True)
+
+
 def main():
     """Print one line for each number of rows, with the bar behind each figure that has one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default=",".join(map(str, ROWS)), help="numbers of rows, separated by commas")
-    chosen = [int(n) for n in parser.parse_args().rows.split(",")]
+    parser.add_argument("--start", nargs="?", const="", help="measure starts only; its value: arguments of the command")
+    options = parser.parse_args()
     if PROGRAM is None:
         raise SystemExit("There is no Chromium: apt install chromium")
     chromium.PATIENCE = PATIENCE
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {COLUMNS} columns")
     with tempfile.TemporaryDirectory() as folder, Chromium(folder) as browser:
-        for n in chosen:
+        if options.start is not None:
+            print_starts(browser, folder, options.start)
+            return
+        for n in map(int, options.rows.split(",")):
             found = measured(browser, n)
             cells = [f"{name} {value:.3g}" + _bar(name, n) for name, value in found.items()]
             print(f"{n:>7} rows: " + ", ".join(cells), flush=True)

@@ -15,7 +15,6 @@ from mercer import datasets
 from mercer._core.registry import MODELS
 from mercer.app import explore
 from mercer.app.cli import main
-from mercer.app.explore import session_of
 from mercer.app.explore.data import LEAST_SIDE, of_rows, of_table, picture_shape
 from mercer.app.explore.session import KINDS, Session
 from mercer.app.explore.settings import KERNEL_NAMES, LANDMARKS_FROM, MODEL_NAMES, Refused, Settings
@@ -205,7 +204,7 @@ def test_model_files_of_every_kind(path, request):
     model = mercer.load(request.path.parent / "data" / f"format1_{path}.mercer")
     with np.load(request.path.parent / "data" / f"format1_{path}.npz") as arrays:
         X = arrays["X"]
-    session = session_of(model, X)
+    session = Session.of(model, X)
     key = session.answer("open", {})[0]["model"]
     header, (x, _) = session.answer("map", {"model": key, "axes": [0, 1]})
     assert len(x) == len(X)
@@ -224,7 +223,7 @@ def test_pipelines_and_frames():
 
     X = pd.DataFrame(datasets.three_tanks(n=N)[0], columns=list(datasets.TANK_SENSORS))
     model = make_pipeline(StandardScaler(), mercer.KernelPCA(3)).fit(X)
-    session = session_of(model, X, target=np.arange(N) % 2)
+    session = Session.of(model, X, target=np.arange(N) % 2)
     key = session.answer("open", {})[0]["model"]
     assert np.allclose(session.answer("map", {"model": key, "axes": [0, 1]})[1][0], model.transform(X)[:, 0])
     Y = model.transform(X)
@@ -235,10 +234,10 @@ def test_pipelines_and_frames():
 
 def test_a_model_alone_shows_the_rows_it_keeps():
     X = datasets.moons(n=60)[0]
-    session = session_of(mercer.KernelPCA(2).fit(X))
+    session = Session.of(mercer.KernelPCA(2).fit(X))
     assert session.answer("open", {})[0]["rows"] == 60
     with pytest.raises(ValueError, match="give the rows"):
-        session_of(mercer.KernelPCAMixture(2, random_state=0).fit(X))
+        Session.of(mercer.KernelPCAMixture(2, random_state=0).fit(X))
 
 
 def test_tables_with_gaps_words_and_empty_columns():
@@ -312,7 +311,7 @@ def test_only_models_that_landmarks_serve_take_many_rows():
 
 def test_a_large_table_is_sampled_and_fitted_by_landmarks(monkeypatch):
     monkeypatch.setattr("mercer.app.explore.session.DRAWN", 1000)
-    session = session_of(mercer.KernelPCA(2).fit(datasets.moons(n=50)[0]), datasets.moons(n=LANDMARKS_FROM + 100)[0])
+    session = Session.of(mercer.KernelPCA(2).fit(datasets.moons(n=50)[0]), datasets.moons(n=LANDMARKS_FROM + 100)[0])
     info = session.answer("open", {})[0]
     assert "landmarks" in info["notes"][0]
     assert "chosen at random" in info["notes"][1]

@@ -57,7 +57,7 @@ def shown(browser):
     running = []
 
     def show(data, **layout):
-        explorer = Explorer(Session(data))
+        explorer = Explorer(lambda: Session(data))
         running.append((explorer, explorer.start()))
         browser.show(**({"width": 1280, "height": 800} | layout))
         events = browser.open(explorer.url)

@@ -18,7 +18,7 @@ import pytest
 from chromium import PROGRAM, Chromium
 
 from mercer import KernelPCA, datasets
-from mercer.app.explore import session_of
+from mercer.app.explore.session import Session
 from mercer.app.explore.widget import answer, widget
 
 HERE = (
@@ -36,7 +36,7 @@ PATIENCE = 90  # seconds for JupyterLab to start on a busy machine
 
 def session():
     X = datasets.rings()[0]
-    return session_of(KernelPCA(3).fit(X), X)
+    return Session.of(KernelPCA(3).fit(X), X)
 
 
 def test_messages_are_answered_as_requests_are():

@@ -26,7 +26,7 @@ FUZZ = 300  # requests
 
 @pytest.fixture(scope="module")
 def explorer():
-    explorer = Explorer(Session(of_rows(datasets.three_tanks(n=N)[0])))
+    explorer = Explorer(lambda: Session(of_rows(datasets.three_tanks(n=N)[0])))
     thread = explorer.start()
     yield explorer
     explorer.stop()
@@ -294,11 +294,11 @@ def test_only_loopback_is_served():
     session = Session(of_rows(datasets.three_tanks(n=N)[0]))
     for host in ("0.0.0.0", "::", "192.168.1.2", "localhost", ""):
         with pytest.raises(ValueError, match="this machine only"):
-            Explorer(session, host)
+            Explorer(lambda: session, host)
 
 
 def own(seconds=60.0):
-    explorer = Explorer(Session(of_rows(datasets.three_tanks(n=N)[0])), seconds=seconds)
+    explorer = Explorer(lambda: Session(of_rows(datasets.three_tanks(n=N)[0])), seconds=seconds)
     return explorer, explorer.start()
 
 

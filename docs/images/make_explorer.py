@@ -35,7 +35,7 @@ def take(browser, name):
 
 def main():
     """Show the digits, and take three pictures: a walk, the way back, and a phone."""
-    explorer = Explorer(Session(digits()))
+    explorer = Explorer(lambda: Session(digits()))
     explorer.start()
     with tempfile.TemporaryDirectory() as folder, Chromium(folder) as browser:
         browser.show(1280, 800)

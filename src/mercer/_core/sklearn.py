@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.preprocessing import StandardScaler
-
 # Private since 1.2, and the only way to the error messages of scikit-learn's own estimators.
 from sklearn.utils._param_validation import HasMethods, Interval, Options, RealNotInt, StrOptions
 
@@ -41,7 +38,6 @@ def with_callbacks(method: Method) -> Method:
 
 
 CALLBACK_ATTRIBUTES = ("_callback", "_skl_")  # prefixes of the attributes that scikit-learn ≥ 1.9 sets during a fit
-SPLITTERS = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 MOVE_ESTIMATOR = "sklearn.utils._array_api.move_estimator_to"  # private in 1.9, and named in messages only
 MOST_REPORTS = 20  # of one pass over the data
 

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import sklearn.gaussian_process.kernels as gp
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from .._core.fields import AtLeast, Count, Names, NotNegative, Numbers, Optional_
 from .._core.registry import FILE_CLASSES, KINDS, stored
-from .._core.sklearn import SPLITTERS, StandardScaler
 from ..select import preimages
 from ..tables import recipe
 
@@ -73,6 +74,8 @@ def _gaussian_process(cls: type[gp.Kernel]) -> Schema:
 
 
 _ALSO = (preimages, recipe)  # modules outside the registries' own folders, whose classes files hold
+
+SPLITTERS = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 
 for _registry in KINDS:
     _registry.fill()

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import sklearn.gaussian_process.kernels as gp
-
 from .._core.registry import KERNELS
 from .base import Kernel, Profile, Projective, Radial, sqdist
 from .categorical import Categorical
@@ -39,7 +37,9 @@ def as_kernel(kernel: Any) -> Kernel:
         return kernel
     if isinstance(kernel, str) and kernel in KERNELS:
         return KERNELS[kernel]()
-    if isinstance(kernel, gp.Kernel):
+    from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
+
+    if isinstance(kernel, GaussianProcessKernel):
         return GaussianProcess(kernel)
     if callable(kernel) and not isinstance(kernel, type):
         return FromFunction(kernel)

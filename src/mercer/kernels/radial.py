@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .._core import native
 from .._core.arrays import Array, in_place, namespace
@@ -296,16 +295,23 @@ class Chi2(_Distance):
     gamma: Width = 1.0
     nonnegative = True
     portable = False
-    distance = staticmethod(lambda X, Y: -additive_chi2_kernel(_writeable(X), _writeable(Y)))
+    distance = staticmethod(lambda X, Y: _chi2(_writeable(X), _writeable(Y)))
 
     def onto(self, Z: Array) -> Callable[[Array], Array]:
         kernel, Z = self.ready(Z.shape[1]), _writeable(Z)
-        return lambda x: kernel.profile(-additive_chi2_kernel(_writeable(x), Z).astype(x.dtype))
+        return lambda x: kernel.profile(_chi2(_writeable(x), Z).astype(x.dtype))
 
     @staticmethod
     def rate(x: Array, z: Array) -> Array:
         total = x + z
         return np.divide((x - z) * (x + 3 * z), total**2, out=np.zeros_like(total), where=total > 0)
+
+
+def _chi2(X: Array, Y: Array) -> np.ndarray:
+    """Σ (x − y)²/(x + y) over the columns."""
+    from sklearn.metrics.pairwise import additive_chi2_kernel
+
+    return -additive_chi2_kernel(X, Y)
 
 
 def _writeable(X: Array) -> np.ndarray:

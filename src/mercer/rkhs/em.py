@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .._core.arrays import Array
@@ -220,6 +219,8 @@ def _tenth(t: np.ndarray) -> np.ndarray:
 
 def _spectral_labels(A: np.ndarray, k: int, seed: int) -> np.ndarray:
     """Return clusters by k-means of the k leading eigenvectors of D^{−½}AD^{−½}, with rows of length 1."""
+    from sklearn.cluster import KMeans
+
     n, root = len(A), np.sqrt(A.sum(axis=1))
     U = eigh(A / root[:, None] / root, subset_by_index=[max(n - k, 0), n - 1])[1]
     U = U / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), np.finfo(float).tiny)

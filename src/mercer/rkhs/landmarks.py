@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.cluster import MiniBatchKMeans
 
 from .._core.arrays import Array, asarray_like, cast, eps, is_foreign, is_objects, library, namespace, row_numbers, rows
 from .._core.dask import is_lazy, take
@@ -191,6 +190,8 @@ def _uniform(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.ra
 
 
 def _by_kmeans(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:
+    from sklearn.cluster import MiniBatchKMeans
+
     if is_foreign(X):
         raise ValueError(
             f"Landmarks(choose='kmeans') works on NumPy arrays, and the rows are of {library(X)}. Use "

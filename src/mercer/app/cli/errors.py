@@ -13,7 +13,7 @@ from ..._core.text import visible
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells report them
 EXTRAS = {"matplotlib": "plots", "PIL": "plots", "jinja2": "plots"}  # library → extra that installs it
-EXTRAS |= {"pyarrow": "tables", "dask": "dask", "onnx": "onnx"}
+EXTRAS |= {"pyarrow": "tables", "dask": "dask", "onnx": "onnx", "starlette": "explore", "uvicorn": "explore"}
 
 
 class BadInput(click.ClickException):

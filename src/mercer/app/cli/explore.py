@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..._core.postpone import postpone
 from .errors import BadInput
-from .options import FORMATS, Delimiter, Source, json_option, names_option, print_json
+from .options import FORMATS, PIPE, Delimiter, Source, json_option, names_option, print_json
 
 if TYPE_CHECKING:
     from ...tables import Table
@@ -46,7 +48,13 @@ Examples:
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @json_option
 def explore(
-    data: str | None, rows: str | None, time_limit: float, no_browser: bool, json: bool, **options: Any
+    data: str | None,
+    rows: str | None,
+    image: str | None,
+    time_limit: float,
+    no_browser: bool,
+    json: bool,
+    **options: Any,
 ) -> None:
     """Open a page on a table or a model, on this machine only.
 
@@ -57,12 +65,27 @@ def explore(
     """
     from ..explore import serve
 
-    serve(
-        _session(data, rows, options),
-        browser=not no_browser,
-        report=_print_url if json else click.echo,
-        seconds=time_limit,
-    )
+    _check(data, rows)
+    size = None if image is None else _size(image)
+    report = _print_url if json else click.echo
+    serve(lambda: _session(data, rows, size, options), browser=not no_browser, report=report, seconds=time_limit)
+
+
+def _check(data: str | None, rows: str | None) -> None:
+    """Refuse what can be seen without reading a table, before the page opens."""
+    if data is not None and rows is not None and not data.endswith(".mercer"):
+        raise BadInput(f"Two tables were given. To explore a model on a table, give its .mercer file, not {data}.")
+    for path in {data, rows} - {None, PIPE}:
+        with open(str(path), "rb"):  # the error of one that cannot be read names it
+            pass
+
+
+def _size(image: str) -> tuple[int, int]:
+    """Return the height and width that ``"28x28"`` stands for."""
+    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", image)
+    if found is None or not int(found[1]) * int(found[2]):
+        raise BadInput(f"{image!r} is not the size of a picture. Give its height and width, such as 28x28.")
+    return int(found[1]), int(found[2])
 
 
 def _print_url(line: str) -> None:
@@ -70,18 +93,16 @@ def _print_url(line: str) -> None:
         print_json({"url": line})
 
 
-def _session(data: str | None, rows: str | None, options: dict[str, Any]) -> Session:
+def _session(data: str | None, rows: str | None, image: Any, options: dict[str, Any]) -> Session:
     """Return what the page begins with."""
-    from ..explore.data import digits, of_table, parse_image
+    postpone("scipy.stats")  # scikit-learn imports it for one function, in half a second
+    from ..explore.data import digits, of_table
     from ..explore.session import Session
 
     if data is None:
         return Session(digits())
-    image = None if options["image"] is None else parse_image(options["image"])
     if data.endswith(".mercer"):
         return _of_model(data, rows, image, options)
-    if rows is not None:
-        raise BadInput(f"Two tables were given. To explore a model on a table, give its .mercer file, not {data}.")
     chosen = {name: options[name] for name in ("columns", "include", "exclude", "target", "missing", "categorical")}
     table = _read(data, options)
     return Session(of_table(table, data, file=data, image=image, reading=_reading(options), **chosen))
@@ -91,8 +112,7 @@ def _of_model(path: str, rows: str | None, image: Any, options: dict[str, Any]) 
     """Return a session on the model of a file and a table, or the rows that the model keeps."""
     from ...io import read
     from ...tables.table import Table
-    from ..explore import rows_of
-    from ..explore.data import identity, of_model
+    from ..explore.data import identity, of_model, rows_of
     from ..explore.session import Session
 
     file = read(path)

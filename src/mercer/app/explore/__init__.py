@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .data import of_rows
-from .session import Session
+if TYPE_CHECKING:
+    from .session import Session
 
 
 def explore(
@@ -54,45 +52,34 @@ def explore(
     >>> mercer.explore(model, X, target=y)  # doctest: +SKIP
     http://127.0.0.1:40123/?token=…
     """
-    session = session_of(model, X, names, target)
+    from .session import Session
+
+    session = Session.of(model, X, names, target)
     if in_notebook():
         from .widget import widget
 
         return widget(session)
-    serve(session, browser=browser, report=report)
+    serve(lambda: session, browser=browser, report=report)
     return None
 
 
-def session_of(model: Any, X: Any = None, names: Any = None, target: Any = None) -> Session:
-    """Return the session of a fitted model on rows."""
-    rows = rows_of(model) if X is None else X
-    data = of_rows(rows, names, target)
-    as_given = isinstance(rows, np.ndarray) and data.given is not None
-    return Session(data, model, data.given, rows if as_given else None)
-
-
-def rows_of(model: Any) -> Any:
-    """Return the rows that a model keeps."""
-    rows = getattr(model, "anchors_", getattr(model, "X_fit_", None))
-    if rows is None or np.ndim(rows) != 2 or rows.shape[1] != getattr(model, "n_features_in_", None):
-        raise ValueError(f"{type(model).__name__} does not keep rows of its own: give the rows to show it on.")
-    return rows
-
-
 def serve(
-    session: Session, *, browser: bool = True, report: Callable[[str], object] = print, seconds: float | None = None
+    load: Callable[[], Session],
+    *,
+    browser: bool = True,
+    report: Callable[[str], object] = print,
+    seconds: float | None = None,
 ) -> None:
-    """Serve a session until its page is closed; the address is the first line that is reported."""
+    """Serve the session that ``load()`` makes until its page is closed; the address is the first line reported."""
     try:
         from .server import SECONDS, Explorer, open_browser
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"The explorer needs {error.name}, which is not here: pip install 'mercer[explore]'", name=error.name
         ) from None
-    explorer = Explorer(session, seconds=SECONDS if seconds is None else seconds)
+    explorer = Explorer(load, seconds=SECONDS if seconds is None else seconds)
     report(explorer.url)
-    if browser:
-        open_browser(explorer.url)
+    explorer.awaits_page = browser and open_browser(explorer.url)
     explorer.run()
 
 

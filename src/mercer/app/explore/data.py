@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -156,6 +155,14 @@ def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> D
     return replace(data, given=data.plain[0]) if whole else data
 
 
+def rows_of(model: Any) -> Any:
+    """Return the rows that a model keeps."""
+    rows = getattr(model, "anchors_", getattr(model, "X_fit_", None))
+    if rows is None or np.ndim(rows) != 2 or rows.shape[1] != getattr(model, "n_features_in_", None):
+        raise ValueError(f"{type(model).__name__} does not keep rows of its own: give the rows to show it on.")
+    return rows
+
+
 def digits() -> Data:
     """Return scikit-learn's handwritten digits, which need no file."""
     from sklearn.datasets import load_digits
@@ -197,14 +204,6 @@ def picture_shape(X: Any) -> tuple[int, int] | None:
     down = np.mean(Z[:, 1:] * Z[:, :-1], axis=0)[(spread.reshape(side, side) > 0)[1:]]
     smooth = min((float(part.mean()) if part.size else 0.0) for part in (across, down))
     return (side, side) if smooth > SMOOTH else None
-
-
-def parse_image(text: str) -> tuple[int, int]:
-    """Return the height and width that ``"28x28"`` stands for."""
-    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
-    if found is None or not int(found[1]) * int(found[2]):
-        raise TableError(f"{text!r} is not the size of a picture. Give its height and width, such as 28x28.")
-    return int(found[1]), int(found[2])
 
 
 def colours(data: Data, name: str) -> tuple[Any, list[str] | None]:

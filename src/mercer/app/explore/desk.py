@@ -6,11 +6,10 @@ import asyncio
 import ctypes
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-
-from ..._core.tiles import watched
 
 SECONDS = 60.0  # that one computation may take
 GRACE_SECONDS = 1.0  # for a computation to end by itself at its next tile of rows
@@ -22,6 +21,22 @@ class Replaced(Exception):
 
 class Stopped(Exception):
     """The computation was stopped, by the user or because its time was up."""
+
+
+def is_known(error: Exception) -> bool:
+    """Return True for an error that the user can act on; a plain TypeError is a fault of mercer."""
+    return isinstance(error, ValueError | TypeError | MemoryError | OSError) and type(error) is not TypeError
+
+
+def in_words(error: Exception) -> str:
+    """Return what an error says; one that is a fault of mercer also has its traceback printed."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. {text}".strip()
+    if is_known(error):
+        return text
+    traceback.print_exception(error)
+    return f"Something went wrong inside mercer: {type(error).__name__}: {text}"
 
 
 class Desk:
@@ -38,14 +53,15 @@ class Desk:
         self._lock = threading.Lock()
         self._thread: int | None = None  # that computes
 
-    async def do(self, kind: str, work: Callable[[], Any]) -> Any:
+    async def do(self, kind: str, work: Callable[[], Any], seconds: float | None = None) -> Any:
         """Run ``work()`` when its turn comes, unless a newer request of its kind has come by then."""
+        seconds = self.seconds if seconds is None else seconds
         ticket = self.newest[kind] = object()
         async with self.turn:
             if self.newest[kind] is not ticket:
                 raise Replaced
-            self._stop_at = time.monotonic() + self.seconds
-            self._reason = f"The computation took longer than {self.seconds:g} seconds and was stopped. Take fewer "
+            self._stop_at = time.monotonic() + seconds
+            self._reason = f"The computation took longer than {seconds:g} seconds and was stopped. Take fewer "
             self._reason += "components or rows, or start mercer explore with a longer --time-limit."
             running = asyncio.get_running_loop().run_in_executor(self.pool, self._run, kind, work)
             while not (await asyncio.wait([running], timeout=GRACE_SECONDS))[0]:
@@ -65,6 +81,8 @@ class Desk:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, kind: str, work: Callable[[], Any]) -> Any:
+        from ..._core.tiles import watched
+
         self.busy = {"kind": kind, "done": 0.0}
         try:
             self._thread = threading.get_ident()

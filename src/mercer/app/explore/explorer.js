@@ -448,10 +448,13 @@ class App {
     this.live = make("div", { class: "hidden", "aria-live": "polite" });
     const side = (name, label, ...cards) => make("div", { class: `side ${name}`, role: "region", "aria-label": label }, cards);
     const stage = make("main", { class: "stage" }, this.buildBar(), this.plots, make("div", { class: "under" }, this.status, this.progress, this.stopButton));
+    this.unready = [this.buildScree(), this.buildAlarm(), this.buildOut(), this.plots]; // they need a model
+    this.body = make("div", { class: "body" }, side("fit", "Model", this.buildFit(), this.unready.slice(0, 3)), stage, side("row", "Row", this.buildRow()));
+    for (const part of [this.body, ...this.unready]) part.inert = true;
     const open = button("Open CSV …", () => this.file.click(), { hidden: !this.link.watch });
     this.root = make("div", { class: `mx ${this.link.watch ? "" : "widget"}` }, make("div", { class: "inner" },
       make("header", {}, this.title, this.about, make("span", { class: "grow" }), open, this.file), this.error,
-      make("div", { class: "body" }, side("fit", "Model", this.buildFit(), this.buildScree(), this.buildAlarm(), this.buildOut()), stage, side("row", "Row", this.buildRow())),
+      this.body,
       make("div", { class: "hidden", id: this.helpId }, HELP), this.live));
     for (const plot of [this.map, this.straight]) this.listenTo(plot);
     this.keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
@@ -599,7 +602,7 @@ class App {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+    if (!this.model || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const plot = [this.straight, this.map].find((item) => item.over === event.target);
     const [larger, smaller] = [() => (plot || this.map).zoom(1.25), () => (plot || this.map).zoom(0.8)];
@@ -637,6 +640,7 @@ class App {
 
   opened(info) {
     this.info = info;
+    this.body.inert = false;
     this.reset();
     this.pictures.clear();
     this.choose([]);
@@ -688,6 +692,7 @@ class App {
     const [x, y] = answer.arrays;
     const { model, shares, axes } = answer;
     this.error.hidden = true;
+    for (const part of this.unready) part.inert = false;
     for (const kind of ["row", "back", "walk"]) this.lines[kind].next = null;
     Object.assign(this, { model: answer, axes, path: null, steps: null });
     this.told.clear();
@@ -1163,12 +1168,14 @@ class App {
       return;
     }
     this.fail((error.stopped ? "" : FAILURES[kind] || "") + error.message);
+    if (!this.info) this.about.textContent = "";
+    this.over ||= error.over;
     if (this.model) this.status.textContent = "The model before is still shown.";
     if (kind === "fit" && this.model?.settings) this.showSettings(this.model.settings);
   }
   ended() {
     if (this.closed) return;
-    this.fail("The server has stopped. Start mercer explore again, and open the address that it prints; this page cannot be used any more.");
+    if (!this.over) this.fail("The server has stopped. Start mercer explore again, and open the address that it prints; this page cannot be used any more.");
     this.progress.hidden = this.stopButton.hidden = true;
     this.status.textContent = "Not connected";
   }

@@ -13,7 +13,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -21,10 +21,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .desk import SECONDS, Desk, Replaced, Stopped
+from .desk import SECONDS, Desk, Replaced, Stopped, in_words, is_known
 from .guard import Guard
-from .packing import packed
-from .session import KINDS, KNOWN, Answer, Session, in_words
+
+if TYPE_CHECKING:
+    from .session import Session
 
 LOOPBACK = ("127.0.0.1", "::1")
 FILES = {  # the only files that are served: address → package resource, content type
@@ -40,6 +41,9 @@ BODY_SECONDS = 20.0  # in which a request must have been sent
 PULSE_SECONDS = 0.25  # between two looks at what is being done
 BEAT_SECONDS = 5.0  # after which the stream says that it is alive
 ALONE_SECONDS = 60.0  # without a page, after which the server stops
+FAREWELL_SECONDS = 10.0  # for a browser that was started to show why there is no session
+OVER = "The server has stopped: correct this, and start mercer explore again."
+BINARY = "application/octet-stream"
 SERVER: dict[str, Any] = {  # settings of uvicorn, whose own log is off: the address is the first line printed
     "log_config": None,
     "log_level": "critical",
@@ -54,25 +58,29 @@ SERVER: dict[str, Any] = {  # settings of uvicorn, whose own log is off: the add
 
 
 class Explorer:
-    """A server for one session; ``url`` is the address to open."""
+    """A server for the session that ``load()`` makes while the page opens; ``url`` is the address to open."""
 
-    def __init__(self, session: Session, host: str = LOOPBACK[0], port: int = 0, seconds: float = SECONDS):
+    session: Session
+
+    def __init__(self, load: Callable[[], Session], host: str = LOOPBACK[0], port: int = 0, seconds: float = SECONDS):
         if host not in LOOPBACK:
             raise ValueError(
                 f"The explorer serves this machine only, on {' or '.join(LOOPBACK)}, and host={host!r} was given. "
                 "To use it from another machine, forward the port with ssh -L."
             )
-        self.session, self.seconds = session, seconds
+        self.load, self.seconds = load, seconds
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # with TCP named, asyncio sets its no-delay option: else an answer waits 40 ms for the client's next packet
         self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.socket.bind((host, port))
-        posts = dict.fromkeys(KINDS, self._answer) | {"table": self._table, "stop": self._stop, "alive": self._alive}
+        self.socket.listen()  # a browser that is faster than the server waits
+        posts = {"stop": self._stop, "alive": self._alive, "{kind}": self._answer}
         routes = [Route(path, self._file) for path in FILES]
         routes += [Route(f"/api/{kind}", answer, methods=["POST"]) for kind, answer in posts.items()]
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
         self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))
-        self.pages, self.last_seen = 0, 0.0
+        self.pages, self.last_seen, self.failure = 0, 0.0, None
+        self.awaits_page = False  # a browser was started
         self.body_seconds, self.alone_seconds = BODY_SECONDS, ALONE_SECONDS
 
     @property
@@ -81,25 +89,41 @@ class Explorer:
         return self.guard.url
 
     def run(self) -> None:
-        """Serve until the page has been closed for a minute, or Ctrl-C."""
+        """Serve until the page has been closed for a minute, or Ctrl-C; raise what made ``load`` fail."""
         with suppress(KeyboardInterrupt):
             asyncio.run(self._serve())
+        if self.failure is not None:
+            raise self.failure
 
     async def _serve(self) -> None:
-        self.desk = Desk(self.seconds)
-        watcher = asyncio.create_task(self._end_when_alone())
+        self.desk, self.loaded, self.failure_shown = Desk(self.seconds), asyncio.Event(), asyncio.Event()
+        tasks = [asyncio.create_task(work) for work in (self._load(), self._end_when_alone())]
         try:
             await self.server.serve(sockets=[self.socket])
         finally:
-            watcher.cancel()
+            for task in tasks:
+                task.cancel()
             self.desk.close()
             self.socket.close()
 
+    async def _load(self) -> None:
+        """Make the session; where that fails, stop as soon as the page has shown why."""
+        try:
+            self.session = await self.desk.do("open", self.load, float("inf"))
+            self.loaded.set()
+        except Exception as error:
+            self.failure = error
+            self.loaded.set()
+            if self.pages or self.awaits_page:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.failure_shown.wait(), FAREWELL_SECONDS)
+            self.stop()
+
     def start(self) -> threading.Thread:
-        """Serve on another thread, and return it once the server answers."""
+        """Serve on another thread, and return it once there is a session."""
         thread = threading.Thread(target=self.run, daemon=True)
         thread.start()
-        while not self.server.started and thread.is_alive():
+        while not (self.server.started and hasattr(self, "session")) and thread.is_alive():
             time.sleep(0.01)
         return thread
 
@@ -120,18 +144,15 @@ class Explorer:
         return Response(resources.files(__package__).joinpath(name).read_bytes(), media_type=kind)
 
     async def _answer(self, request: Request) -> Response:
-        kind = request.url.path.rpartition("/")[2]
-        return await self._told(kind, request, MOST_JSON, lambda text: self.session.answer(kind, _parsed(text)))
-
-    async def _table(self, request: Request) -> Response:
-        return await self._told("table", request, MOST_CSV, self.session.table)
-
-    async def _told(self, kind: str, request: Request, most: int, work: Callable[[bytes], Answer]) -> Response:
-        """Return what ``work(body)`` gives when its turn has come, or its error in plain words."""
-        close = {"Connection": "close"}
+        """Return the session's answer when its turn has come, or its error in plain words."""
+        kind, close = request.path_params["kind"], {"Connection": "close"}
         try:
-            body = await self._body(request, most)
-            answer = await self.desk.do(kind, lambda: packed(*work(body)))
+            body = await self._body(request, MOST_CSV if kind == "table" else MOST_JSON)
+            await self.loaded.wait()
+            if self.failure is not None:
+                self.failure_shown.set()
+                return JSONResponse({"error": f"{self.failure} {OVER}", "over": True}, 422)
+            return Response(await self.desk.do(kind, lambda: self._work(kind, body)), media_type=BINARY)
         except Replaced:
             return JSONResponse({"replaced": True}, 409)
         except Stopped as error:
@@ -143,9 +164,12 @@ class Explorer:
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            known = isinstance(error, KNOWN)
-            return JSONResponse({"error": in_words(error)}, 422 if known else 500)
-        return Response(answer, media_type="application/octet-stream")
+            return JSONResponse({"error": in_words(error)}, 422 if is_known(error) else 500)
+
+    def _work(self, kind: str, body: bytes) -> bytes:
+        from .packing import packed
+
+        return packed(*(self.session.table(body) if kind == "table" else self.session.answer(kind, _parsed(body))))
 
     async def _stop(self, request: Request) -> Response:
         self.desk.stop()
@@ -194,11 +218,9 @@ def _parsed(text: bytes) -> Any:
 
 
 def open_browser(url: str) -> bool:
-    """Open the address in a browser with a window, where there is one."""
+    """Start a browser with a window on a thread of its own; return False where there is no screen."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if not screen and sys.platform not in {"darwin", "win32"}:
         return False
-    try:
-        return webbrowser.open(url)
-    except webbrowser.Error:
-        return False
+    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    return True

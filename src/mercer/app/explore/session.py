@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
-from ...io import Unstorable, save
 from ...tables import Recipe, write
 from ...tables.text import read_text
 from .. import recipes
-from .data import Data, all_columns, colours, free, of_table
+from .data import Data, all_columns, colours, free, of_rows, of_table, rows_of
 from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, as_number, as_whole, has_width, models
 from .view import View
 
@@ -30,7 +28,6 @@ MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
 WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
-KNOWN = (ValueError, MemoryError, OSError, Unstorable)  # errors that the user can act on
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
 
 
@@ -56,11 +53,19 @@ class Session:
 
     def answer(self, kind: str, body: Any) -> Answer:
         """Answer one request; the kinds are those of ``KINDS``."""
-        if not isinstance(body, dict):
-            raise Refused("A request must be a JSON object.")
+        if kind not in KINDS or not isinstance(body, dict):
+            raise Refused(f"{kind!r} is not a request of this page, or its body is not a JSON object. Reload the page.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # those of a fit are in its answer
             return KINDS[kind](self, body)
+
+    @classmethod
+    def of(cls, model: Any, X: Any = None, names: Any = None, target: Any = None) -> Session:
+        """Return the session of a fitted model on rows, by default those that it keeps."""
+        rows = rows_of(model) if X is None else X
+        data = of_rows(rows, names, target)
+        as_given = isinstance(rows, np.ndarray) and data.given is not None
+        return cls(data, model, data.given, rows if as_given else None)
 
     def table(self, text: bytes) -> Answer:
         """Replace the rows by those of a CSV text."""
@@ -257,6 +262,8 @@ class Session:
 
     def save(self, body: dict[str, Any]) -> Answer:
         """The model file."""
+        from ...io import save  # here: it imports every model
+
         view = self.view(body)
         file = _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
         return {"name": "model.mercer"}, [file]
@@ -266,17 +273,6 @@ _NAMES = ("open", "fit", "map", "drawn", "novelty", "colour", "linear", "scree",
 KINDS: dict[str, Callable[[Session, dict[str, Any]], Answer]] = {
     name: getattr(Session, name) for name in (*_NAMES, "rows", "save")
 }
-
-
-def in_words(error: Exception) -> str:
-    """Return what an error says; one that is a fault of mercer also has its traceback printed."""
-    text = " ".join(str(error).split())
-    if isinstance(error, MemoryError):
-        return f"There is not enough memory. {text}".strip()
-    if isinstance(error, KNOWN):
-        return text
-    traceback.print_exception(error)
-    return f"Something went wrong inside mercer: {type(error).__name__}: {text}"
 
 
 def _described(view: View, settings: Settings | None) -> dict[str, Any]:

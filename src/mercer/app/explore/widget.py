@@ -6,8 +6,9 @@ import warnings
 from importlib import resources
 from typing import Any
 
+from .desk import in_words
 from .packing import packed
-from .session import KINDS, Session, in_words
+from .session import Session
 
 
 def widget(session: Session) -> Any:
@@ -34,8 +35,6 @@ def widget(session: Session) -> Any:
 def answer(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:
     """Return the answer to one message of the page: a header, and the packed answer or none."""
     number, kind = message.get("id"), message.get("kind")
-    if kind not in KINDS:
-        return {"id": number, "error": f"There is no request {kind!r}."}, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of a fit are in its answer
         try:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
 
 from ..._core.warn import warn
 from .limits import Limits
@@ -86,6 +85,8 @@ def alarms(beyond: np.ndarray, rule: tuple[int, int], starts: Starts = ()) -> np
 
 def smoothed(values: np.ndarray, smoothing: float) -> np.ndarray:
     """The exponentially weighted moving average sₜ = (1 − a)sₜ₋₁ + a·vₜ of each column, a = ``smoothing``, s₀ = v₀."""
+    from scipy.signal import lfilter
+
     if len(values) == 0 or smoothing == 1:
         return values
     start = (1 - smoothing) * values[:1]

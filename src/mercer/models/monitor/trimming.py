@@ -1,7 +1,6 @@
 """Training rows that may be abnormal: how many are too isolated to be normal, and which ones to leave out."""
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 REFERENCE = 2000  # rows by which others are judged
 NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a row's surroundings
@@ -49,6 +48,8 @@ def isolation(X: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarr
     k is larger than the number of abnormal rows where ``share`` of them are, so that no cluster of abnormal rows is
     dense, even if the share is somewhat too small.
     """
+    from sklearn.neighbors import NearestNeighbors
+
     some = _some(X, rng)
     k = min(NEIGHBOURS + round(share * len(some)), len(some) - 1)
     return NearestNeighbors(n_neighbors=k + 1).fit(some).kneighbors(X)[0][:, -1]  # a row is its own first neighbour
