@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn", reason="the server is an extra: pip install 'merc
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium: apt install chromium")
 
 from mercer.app.explore.data import digits, of_table  # noqa: E402
-from mercer.app.explore.server import Explorer  # noqa: E402
+from mercer.app.explore.server import OVER, Explorer  # noqa: E402
 from mercer.app.explore.session import Session  # noqa: E402
 
 HOSTILE = (
@@ -143,7 +143,7 @@ def test_mouse(browser, tanks):
     middle = (left + right) / 2
     browser.key("2")
     browser.mouse((left, top), (middle, top), (middle, bottom), (left, bottom))
-    chosen = browser.value(f"{APP}.selectedRows()")
+    chosen = browser.value(f"{APP}.picked")
     half = browser.value(f"{APP}.map.toData({middle - box[0]}, 0)[0]")
     assert chosen == np.flatnonzero(view.Y[:, 0] < half).tolist()
 
@@ -189,7 +189,7 @@ def test_controls(browser, tanks):
     assert browser.value(f"{APP}.model.shares") == current(browser, tanks).model.explained_variance_ratio_.tolist()
     browser.until(f"!{APP}.lines.novelty.busy && !{APP}.lines.scree.busy")
     click(browser, f"{APP}.flagButton")
-    flagged = browser.value(f"{APP}.selectedRows().length")
+    flagged = browser.value(f"{APP}.picked.length")
     assert flagged == browser.value(f"{APP}.alarm.flagged[Number({APP}.limit.value)]") > 0
     for by in ("none", "novelty", "column 0"):
         browser.value(f"{APP}.colourBy.value = '{by}'; {APP}.recolour()")
@@ -224,7 +224,7 @@ def test_keyboard_alone(browser, tanks):
     browser.key("2")
     for key in ("ArrowLeft", " ", *["ArrowRight"] * 20, " ", *["ArrowUp"] * 20, " ", "ArrowLeft", "Enter"):
         browser.key(key)
-    assert browser.value(f"{APP}.selectedRows().length") > 0
+    assert browser.value(f"{APP}.picked.length") > 0
     browser.key("3")
     browser.key("ArrowUp")
     browser.until(f"{APP}.probe?.cells")
@@ -288,7 +288,7 @@ def test_touch(browser, tanks):
         (left + 5, top + high - 5),
     ]
     browser.touch(corners)
-    browser.until(f"{APP}.selectedRows().length === 200")
+    browser.until(f"{APP}.picked.length === 200")
     tap(browser, f"{APP}.tools.children[2]")
     browser.touch([(left + wide / 2, top + high / 2), (left + wide / 2 + 20, top + high / 2 + 20)])
     browser.until(f"{APP}.probe?.cells")
@@ -453,7 +453,7 @@ def test_rows_and_models_are_saved_where_the_browser_saves(browser, tanks, shown
     explorer, _ = shown(hostile())
     browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     click(browser, f"{APP}.flagButton")
-    rows = browser.value(f"{APP}.selectedRows()")
+    rows = browser.value(f"{APP}.picked")
     click(browser, f"{APP}.rowsButton")
     browser.until(f"{APP}.status.textContent.includes('rows.csv')")
     click(browser, f"{APP}.modelButton")
@@ -482,6 +482,53 @@ def test_a_replaced_fit_is_sent_again_and_reduced_motion_is_respected(browser, s
     assert browser.value(f"{APP}.link.tries()") > 1
     assert browser.value(f"{APP}.map.drawn") is None  # no step of a glide
     browser.ask("Emulation.setEmulatedMedia", features=[])
+
+
+def test_the_page_waits_for_the_table_and_then_shows_it_or_why_not(browser):
+    """Nothing can be pressed while the table is read, nothing moves when it is there, and a failure says why."""
+    go = threading.Event()
+
+    def load():
+        assert go.wait(PATIENCE)
+        return Session(digits())
+
+    def fail():
+        assert go.wait(PATIENCE)
+        raise ValueError("bad.csv: line 3 has 4 fields.")
+
+    for make in (load, fail):
+        go.clear()
+        explorer, failures = Explorer(make), []
+        thread = threading.Thread(target=run, args=(explorer, failures))
+        thread.start()
+        browser.show()
+        events = browser.open(explorer.url)
+        browser.until(f"{APP}?.about.textContent === 'Reading the table …'")
+        assert browser.value(f"{APP}.body.inert")
+        for key in ("l", "3", "ArrowLeft", "w"):
+            browser.key(key)
+        go.set()
+        if make is load:
+            browser.until(READY)
+            assert not browser.value(f"{APP}.body.inert || {APP}.unready.some((part) => part.inert)")
+            browser.value(SHIFTS)
+            browser.until("window.shifted !== undefined")
+            assert browser.value("window.shifted") < 0.01
+            assert complaints(events + browser.events) == []
+            explorer.stop()
+        else:
+            browser.until(f"{APP}.status.textContent === 'Not connected'")
+            text = browser.value(f"{APP}.errorText.textContent")
+            assert text == f"The table cannot be shown. bad.csv: line 3 has 4 fields. {OVER}"
+        thread.join(PATIENCE)
+        assert [str(error) for error in failures] == ([] if make is load else ["bad.csv: line 3 has 4 fields."])
+
+
+def run(explorer, failures):
+    try:
+        explorer.run()
+    except ValueError as error:
+        failures.append(error)
 
 
 def test_a_stopped_server_and_a_bad_file_are_told(browser, shown):

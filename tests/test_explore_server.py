@@ -2,15 +2,21 @@
 
 import http.client
 import json
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from mercer import datasets
+from mercer.app.cli import main
 
 pytest.importorskip("starlette", reason="the server is an extra: pip install 'mercer[explore]'")
 pytest.importorskip("uvicorn", reason="the server is an extra: pip install 'mercer[explore]'")
@@ -406,12 +412,85 @@ def test_a_fault_of_ours_is_told_and_the_server_goes_on(monkeypatch, capsys):
     assert "oops" in capsys.readouterr().err
 
 
+LIGHT = """
+import sys
+from mercer.app.cli import main
+from mercer.app.explore import serve
+from mercer.app.explore.server import Explorer
+explorer = Explorer(lambda: None)
+heavy = {"numpy", "scipy", "sklearn"} & set(sys.modules)
+assert not heavy, heavy
+from mercer._core.postpone import postpone
+postpone("scipy.stats")
+import scipy.stats
+import mercer.app.explore.session
+assert "norm" not in vars(scipy.stats)
+from scipy import stats
+assert stats.norm.cdf(0) == scipy.stats.norm.cdf(0) == 0.5
+from scipy.stats import rankdata
+"""
+
+
+def test_the_address_is_known_before_anything_large_is_imported():
+    """And scikit-learn does not import the largest module of SciPy for the map."""
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_is_served_while_the_table_is_read():
+    """A question waits for the session, the page does not."""
+    go, answers = threading.Event(), []
+
+    def load():
+        assert go.wait(30)
+        return Session(of_rows(datasets.three_tanks(n=N)[0]))
+
+    explorer = Explorer(load)
+    thread = threading.Thread(target=explorer.run)
+    thread.start()
+    assert ask(explorer, path=f"/?token={explorer.guard.token}", method="GET")[0] == 200
+    asking = threading.Thread(target=lambda: answers.append(ask(explorer)))
+    asking.start()
+    assert ask(explorer, path=f"/?token={explorer.guard.token}", method="GET")[0] == 200
+    assert not answers
+    go.set()
+    asking.join(30)
+    assert answers[0][0] == 200
+    explorer.stop()
+    thread.join(10)
+
+
+BAD = {
+    "no such file": (["none.csv"], "none.csv: No such file"),
+    "no such model": (["none.mercer", "words.csv"], "none.mercer: No such file"),
+    "two tables": (["words.csv", "words.csv"], "Two tables were given"),
+    "image": (["words.csv", "--image", "8"], "not the size of a picture"),
+    "table": (["words.csv"], "no column of numbers is left"),
+    "column": (["numbers.csv", "--columns", "c"], "there is no column 'c'"),
+    "format": (["numbers.xyz"], "cannot infer the format"),
+    "model": (["bad.mercer", "numbers.csv"], "bad.mercer"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_input_ends_the_command_with_one_line(case, tmp_path, monkeypatch):
+    """Also where it is found behind the page: nobody has opened it, so the command ends at once."""
+    arguments, text = BAD[case]
+    monkeypatch.chdir(tmp_path)
+    Path("words.csv").write_text("a\n" + "".join(f"{chr(97 + i)}x\n" for i in range(25)))
+    Path("numbers.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    Path("numbers.xyz").write_text("a,b\n1,2\n")
+    Path("bad.mercer").write_text("no zip archive")
+    done = CliRunner().invoke(main, ["explore", *arguments, "--no-browser"])
+    assert done.exit_code == 2, done.output
+    assert text in done.stderr
+    assert done.stderr.count("\n") == 1
+    seen_at_once = case in {"no such file", "no such model", "two tables", "image"}
+    assert done.stdout.startswith("http") != seen_at_once
+
+
 def test_the_command_prints_the_address_first_and_ends(tmp_path):
     """As a user would: the first line is the address; the server's log is off; interrupting it is a normal end."""
-    import signal
-    import subprocess
-    import sys
-
     path = tmp_path / "data.csv"
     path.write_text("a,b,c\n" + "".join(f"{i},{i * i},{-i}\n" for i in range(30)))
     command = [sys.executable, "-m", "mercer.app.cli", "explore", str(path), "--no-browser"]

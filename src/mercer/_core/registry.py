@@ -55,9 +55,9 @@ class Registry(Mapping[str, type]):
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:
-        self.fill()
-        if name not in self._classes:
-            _load_plugins()
+        for more in (self.fill, _load_plugins):
+            if name not in self._classes:
+                more()
         return name in self._classes
 
     def __iter__(self) -> Iterator[str]:
@@ -67,6 +67,10 @@ class Registry(Mapping[str, type]):
     def __len__(self) -> int:
         self.fill()
         return len(self._classes)
+
+    def name_of(self, cls: type) -> str | None:
+        """Return the name of a class, which was registered when it was defined; None for one that was not."""
+        return next((name for name, known in self._classes.items() if known is cls), None)
 
     def announced(self) -> list[str]:
         """Return the names that the files of the folders register, found in their text without importing them.

@@ -78,7 +78,7 @@ def _model_words(model: Any) -> list[str] | None:
     """Return the options for the settings of a model that differ from their defaults."""
     from .cli.fit import COMPONENTS, PARAMETERS
 
-    name = next((name for name, cls in MODELS.items() if type(model) is cls), None)
+    name = MODELS.name_of(type(model))
     if name is None:
         return None
     words = [] if name == "kpca" else ["--model", name]
@@ -104,7 +104,7 @@ def _model_words(model: Any) -> list[str] | None:
 def _kernel_words(kernel: Any) -> list[str]:
     if isinstance(kernel, str):
         return ["--kernel", kernel]
-    name = next((name for name, cls in KERNELS.items() if type(kernel) is cls), "")
+    name = KERNELS.name_of(type(kernel)) or ""
     words = [] if name == "rbf" else ["--kernel", name]
     from .cli.fit import KERNEL_OPTIONS
 

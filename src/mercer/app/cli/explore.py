@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def explore(
 
     _check(data, rows)
     size = None if image is None else _size(image)
-    report = _print_url if json else click.echo
+    report = (lambda url: print_json({"url": url})) if json else click.echo
     serve(lambda: _session(data, rows, size, options), browser=not no_browser, report=report, seconds=time_limit)
 
 
@@ -76,8 +77,7 @@ def _check(data: str | None, rows: str | None) -> None:
     if data is not None and rows is not None and not data.endswith(".mercer"):
         raise BadInput(f"Two tables were given. To explore a model on a table, give its .mercer file, not {data}.")
     for path in {data, rows} - {None, PIPE}:
-        with open(str(path), "rb"):  # the error of one that cannot be read names it
-            pass
+        os.stat(str(path))  # the error of one that is missing names it
 
 
 def _size(image: str) -> tuple[int, int]:
@@ -86,11 +86,6 @@ def _size(image: str) -> tuple[int, int]:
     if found is None or not int(found[1]) * int(found[2]):
         raise BadInput(f"{image!r} is not the size of a picture. Give its height and width, such as 28x28.")
     return int(found[1]), int(found[2])
-
-
-def _print_url(line: str) -> None:
-    if line.startswith("http"):
-        print_json({"url": line})
 
 
 def _session(data: str | None, rows: str | None, image: Any, options: dict[str, Any]) -> Session:
@@ -105,7 +100,7 @@ def _session(data: str | None, rows: str | None, image: Any, options: dict[str, 
         return _of_model(data, rows, image, options)
     chosen = {name: options[name] for name in ("columns", "include", "exclude", "target", "missing", "categorical")}
     table = _read(data, options)
-    return Session(of_table(table, data, file=data, image=image, reading=_reading(options), **chosen))
+    return Session(of_table(table, data, file=data, image=image, **chosen))
 
 
 def _of_model(path: str, rows: str | None, image: Any, options: dict[str, Any]) -> Session:
@@ -118,7 +113,7 @@ def _of_model(path: str, rows: str | None, image: Any, options: dict[str, Any]) 
     file = read(path)
     recipe = file.recipe or identity(file.model)
     table = Table(recipe.table(rows_of(file.model)), path) if rows is None else _read(rows, options)
-    data = of_model(table, recipe, rows or path, image, _reading(options))
+    data = of_model(table, recipe, rows or path, image)
     return Session(data, file.model, recipe)
 
 
@@ -127,10 +122,3 @@ def _read(path: str, options: dict[str, Any]) -> Table:
 
     source = Source(path, options["format_"], options["delimiter"], options["decimal"], not options["no_header"])
     return source.read(all_columns(path))
-
-
-def _reading(options: dict[str, Any]) -> list[str]:
-    """Return the options by which ``mercer fit`` reads the same table."""
-    given = {"--from": options["format_"], "--delimiter": options["delimiter"], "--decimal": options["decimal"]}
-    words = [word for pair in given.items() if pair[1] not in {None, "."} for word in pair]
-    return words + (["--no-header"] if options["no_header"] else [])

@@ -38,7 +38,6 @@ class Data:
     image: tuple[int, int] | None = None
     given: Recipe | None = None
     notes: list[str] = field(default_factory=list)
-    reading: Sequence[str] = ()  # options of the command line that read this table
     marks: dict[tuple[str, bool], float] = field(default_factory=dict)  # γ by the median rule, once it was computed
     learned: dict[bool, tuple[Recipe, Any]] = field(default_factory=dict)  # recipes and rows, once they were computed
 
@@ -91,7 +90,6 @@ def of_table(
     categorical: str = "auto",
     include: Sequence[str] | None = None,
     image: tuple[int, int] | None = None,
-    reading: Sequence[str] = (),
     file: str | None = None,
 ) -> Data:
     """Choose the variables of a table as ``mercer fit`` does; what that refuses is left out."""
@@ -117,10 +115,10 @@ def of_table(
     cells = [table.columns[c] for c in variables]
     shape = None if any(x.dtype == object for x in cells) else picture_shape(np.column_stack(cells))
     _check_image(image, len(variables))
-    return Data(table, variables, name, target, file, missing, categorical, image or shape, None, notes, reading)
+    return Data(table, variables, name, target, file, missing, categorical, image or shape, None, notes)
 
 
-def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading: Sequence[str] = ()) -> Data:
+def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data:
     """Take the rows of a table as the recipe of a fitted model asks for them."""
     match = recipe.match(table.names, table.named, name)
     missing = [column for column, there in match.items() if there not in table.columns]
@@ -136,7 +134,7 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None, reading
     found = image or (None if recipe.categories else picture_shape(recipe.encode(table)))
     _check_image(image, len(recipe.columns))
     target = recipe.target if recipe.target in table.names else None
-    return Data(table, recipe.columns, name, target, name, filled, "one-hot", found, recipe, notes, reading)
+    return Data(table, recipe.columns, name, target, name, filled, "one-hot", found, recipe, notes)
 
 
 def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:

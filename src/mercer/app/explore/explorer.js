@@ -510,7 +510,7 @@ class App {
 
   buildOut() {
     this.selectedText = make("p", { class: "small soft" });
-    this.rowsButton = button("Rows (CSV)", () => this.export("rows", { rows: this.selectedRows() }));
+    this.rowsButton = button("Rows (CSV)", () => this.export("rows", { rows: this.picked }));
     this.modelButton = button("Model (.mercer)", () => this.export("save", {}));
     this.recipe = make("pre", { tabindex: "0", "aria-label": "Lines that make the same model" });
     const tab = (kind, label) => button(label, () => this.showRecipe(kind), { "data-kind": kind });
@@ -1012,9 +1012,6 @@ class App {
     this.live.textContent = `${count(rows.length, "row")} selected`;
     this.showSelected();
     this.redraw();
-  }
-  selectedRows() {
-    return this.picked;
   }
   showSelected() {
     const n = this.picked.length;

@@ -36,7 +36,6 @@ class Session:
 
     def __init__(self, data: Data, model: Any = None, recipe: Recipe | None = None, X: Any = None):
         self.views: OrderedDict[str, View] = OrderedDict()
-        self.settings: dict[str, Settings] = {}
         self.details: dict[str, dict[str, Any]] = {}
         self.count = 0
         self._take(data)
@@ -134,15 +133,11 @@ class Session:
         self.count += 1
         key = f"m{self.count}"
         self.views[key] = view
-        if settings is not None:
-            self.settings[key] = settings
         texts = (" ".join(str(w.message).split()) for w in told if issubclass(w.category, UserWarning))
         seconds = time.perf_counter() - begin
         self.details[key] = _described(view, settings) | {"seconds": seconds, "warnings": list(dict.fromkeys(texts))}
         while len(self.views) > KEPT:
-            old, _ = self.views.popitem(last=False)
-            self.settings.pop(old, None)
-            self.details.pop(old)
+            self.details.pop(self.views.popitem(last=False)[0])
         return key
 
     def view(self, body: dict[str, Any]) -> View:
