@@ -9,17 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import datasets
 from mercer._core.registry import MODELS
 from mercer.app import explore
 from mercer.app.cli import main
-from mercer.app.explore.data import LEAST_SIDE, of_rows, of_table, picture_shape
+from mercer.app.explore.data import LEAST_SIDE, digits, of_rows, of_table, picture_shape
 from mercer.app.explore.session import KINDS, Session
 from mercer.app.explore.settings import KERNEL_NAMES, LANDMARKS_FROM, MODEL_NAMES, Refused, Settings
 from mercer.app.explore.view import NEIGHBOURS
 from mercer.io import read
+from mercer.kernels import Matern
 from mercer.models.monitor.contributions import contributions
 from mercer.tables.table import Table, TableError
 
@@ -38,9 +41,7 @@ def table(n=N, words=True):
 
 
 def opened(**options):
-    return Session(
-        of_table(table(), "tanks.csv", file="tanks.csv", **({"target": "kind", "categorical": "error"} | options))
-    )
+    return Session(of_table(table(), "tanks.csv", **({"target": "kind", "categorical": "error"} | options)))
 
 
 def fitted(session, **settings):
@@ -218,9 +219,6 @@ def test_model_files_of_every_kind(path, request):
 
 def test_pipelines_and_frames():
     pd = pytest.importorskip("pandas")
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     X = pd.DataFrame(datasets.three_tanks(n=N)[0], columns=list(datasets.TANK_SENSORS))
     model = make_pipeline(StandardScaler(), mercer.KernelPCA(3)).fit(X)
     session = Session.of(model, X, target=np.arange(N) % 2)
@@ -230,6 +228,31 @@ def test_pipelines_and_frames():
     told = session.answer("back", {"model": key, "axes": [0, 1], "at": Y[0, :2].tolist(), "row": 0})[0]
     assert np.allclose(told["cells"], model[0].inverse_transform(model[1].inverse_transform(Y[:1]))[0])
     assert session.answer("open", {})[0]["target"] == "target"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("make", ["digits", "array", "frame", "pipeline", "classifier"])
+def test_the_recipe_of_rows_that_are_in_no_file_makes_the_model_again(make):
+    X, y = datasets.three_tanks(n=N)[0], np.arange(N) % 2
+    if make == "frame":
+        X = pytest.importorskip("pandas").DataFrame(X, columns=list(datasets.TANK_SENSORS))
+        X["words"] = "ab"
+    if make == "pipeline":
+        session = Session.of(
+            make_pipeline(StandardScaler(), mercer.KernelPCA(3, kernel=Matern(), random_state=0)).fit(X), X
+        )
+        header = session.answer("map", {"model": "m1", "axes": [0, 1]})[0]
+    else:
+        data = digits() if make == "digits" else of_rows(X, target=y)
+        session = Session(data)
+        header = fitted(session, model="classifier" if make == "classifier" else "kpca")[0]
+    assert "no file" in header["recipe"]["command"]
+    values = {"X": X, "y": y}
+    exec(header["recipe"]["python"], values)
+    view = session.views[header["model"]]
+    method = "predict_proba" if make == "classifier" else "transform"
+    made, shown = (getattr(model, method)(view.X) for model in (values["model"], view.model))
+    assert np.allclose(made, shown, rtol=1e-9) if make == "frame" else np.all(made == shown)  # sums in another order
 
 
 def test_a_model_alone_shows_the_rows_it_keeps():

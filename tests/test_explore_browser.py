@@ -75,7 +75,7 @@ def tanks(shown):
     X, y = datasets.three_tanks(n=200, fault="step")
     columns = {name: X[:, j] for j, name in enumerate(datasets.TANK_SENSORS)}
     columns["fault"] = y.astype(float)
-    return shown(of_table(Table(columns, "tanks.csv"), "tanks.csv", target="fault", file="tanks.csv"))[0]
+    return shown(of_table(Table(columns, "tanks.csv"), "tanks.csv", target="fault"))[0]
 
 
 def place(browser, row):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from click import ClickException
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from .._core.registry import KERNELS, MODELS
 from ..io.facts import one_line
@@ -127,10 +128,10 @@ def _settings(model: Any) -> dict[str, str]:
 def python(model: Any, recipe: Recipe | None) -> str:
     """Return the lines of Python that make the model again."""
     last = parts(model)[1]
-    fitted = f"model = {_expression(last)}.fit(X{', y' if recipe is not None and recipe.target else ''})"
-    names = sorted({type(last).__name__} | ({"KernelPCA"} if re.search(r"\bKernelPCA\(", fitted) else set()))
     if recipe is None or not recipe.source:
-        return "\n".join([f"from mercer import {', '.join(names)}", *_kernel_import(fitted), "", fitted])
+        return _python_of_rows(model, last)
+    fitted = f"model = {_expression(last)}.fit(X{', y' if recipe.target else ''})"
+    names = sorted({type(last).__name__} | ({"KernelPCA"} if re.search(r"\bKernelPCA\(", fitted) else set()))
     imputer = recipe.choices.get("missing") == "impute"
     names = sorted({*names, *(["KernelPCAImputer"] if imputer else [])})
     given = {name: value for name, value in recipe.choices.items() if name not in {"many_classes", "strict"}}
@@ -148,6 +149,15 @@ def python(model: Any, recipe: Recipe | None) -> str:
     values = "columns[{!r}]" if getattr(last, "target", None) == "numbers" else "labels({!r})"
     lines += [f"y = table.{values.format(recipe.target)}[rows]"] if recipe.target else []
     return "\n".join([*lines, fitted])
+
+
+def _python_of_rows(model: Any, last: Any) -> str:
+    """Return the lines that fit the model, or the pipeline that ends with it, to an array X."""
+    steps = [model, *(step for _, step in model.steps[:-1])] if model is not last and hasattr(model, "steps") else []
+    fitted = f"model = {_expression(model if steps else last)}.fit(X{', y' * get_tags(last).target_tags.required})"
+    names = sorted({type(last).__name__} | ({"KernelPCA"} if re.search(r"\bKernelPCA\(", fitted) else set()))
+    others = [f"from {type(step).__module__.partition('._')[0]} import {type(step).__name__}" for step in steps]
+    return "\n".join([f"from mercer import {', '.join(names)}", *_kernel_import(fitted), *sorted(others), "", fitted])
 
 
 def _reading(recipe: Recipe) -> list[str]:

@@ -100,7 +100,7 @@ def _session(data: str | None, rows: str | None, image: Any, options: dict[str, 
         return _of_model(data, rows, image, options)
     chosen = {name: options[name] for name in ("columns", "include", "exclude", "target", "missing", "categorical")}
     table = _read(data, options)
-    return Session(of_table(table, data, file=data, image=image, **chosen))
+    return Session(of_table(table, data, image=image, **chosen))
 
 
 def _of_model(path: str, rows: str | None, image: Any, options: dict[str, Any]) -> Session:

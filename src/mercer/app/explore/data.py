@@ -32,12 +32,12 @@ class Data:
     columns: list[str]
     name: str
     target: str | None = None
-    file: str | None = None  # that the table was read from
     missing: str = "error"
     categorical: str = "auto"
     image: tuple[int, int] | None = None
     given: Recipe | None = None
     notes: list[str] = field(default_factory=list)
+    code: str | None = None  # Python that makes the rows X, if they come from no file
     marks: dict[tuple[str, bool], float] = field(default_factory=dict)  # γ by the median rule, once it was computed
     learned: dict[bool, tuple[Recipe, Any]] = field(default_factory=dict)  # recipes and rows, once they were computed
 
@@ -90,7 +90,6 @@ def of_table(
     categorical: str = "auto",
     include: Sequence[str] | None = None,
     image: tuple[int, int] | None = None,
-    file: str | None = None,
 ) -> Data:
     """Choose the variables of a table as ``mercer fit`` does; what that refuses is left out."""
     found = column_findings(table, target, columns or (), include or (), exclude or (), categorical)
@@ -115,7 +114,7 @@ def of_table(
     cells = [table.columns[c] for c in variables]
     shape = None if any(x.dtype == object for x in cells) else picture_shape(np.column_stack(cells))
     _check_image(image, len(variables))
-    return Data(table, variables, name, target, file, missing, categorical, image or shape, None, notes)
+    return Data(table, variables, name, target, missing, categorical, image or shape, None, notes)
 
 
 def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data:
@@ -134,7 +133,7 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data
     found = image or (None if recipe.categories else picture_shape(recipe.encode(table)))
     _check_image(image, len(recipe.columns))
     target = recipe.target if recipe.target in table.names else None
-    return Data(table, recipe.columns, name, target, name, filled, "one-hot", found, recipe, notes)
+    return Data(table, recipe.columns, name, target, filled, "one-hot", found, recipe, notes)
 
 
 def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:
@@ -150,7 +149,7 @@ def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> D
     names = [name for name in table.names if name != label]
     data = of_table(table, table.source, columns=names, target=label, missing="error", categorical="error")
     whole = len(data.columns) == len(table.names) - (label is not None)
-    return replace(data, given=data.plain[0]) if whole else data
+    return replace(data, given=data.plain[0] if whole else None, code="# X: the rows that were given")
 
 
 def rows_of(model: Any) -> Any:
@@ -167,7 +166,8 @@ def digits() -> Data:
 
     found = load_digits()
     names = [f"pixel {i} {j}" for i in range(8) for j in range(8)]  # pictures of 8 by 8
-    return replace(of_rows(found.data, names, found.target), name="digits", given=None)
+    code = "from sklearn.datasets import load_digits\n\nX, y = load_digits(return_X_y=True)"
+    return replace(of_rows(found.data, names, found.target), name="digits", given=None, code=code)
 
 
 def identity(model: Any) -> Recipe:

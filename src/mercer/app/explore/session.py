@@ -28,6 +28,7 @@ MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
 WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
+NO_FILE = "# The rows come from no file: use the lines of Python."
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
 
 
@@ -69,7 +70,7 @@ class Session:
     def table(self, text: bytes) -> Answer:
         """Replace the rows by those of a CSV text."""
         stream = BufferedReader(BytesIO(text))  # type: ignore[arg-type]
-        self._take(of_table(read_text(stream, "data.csv", all_columns("The table")), "data.csv", file="data.csv"))
+        self._take(of_table(read_text(stream, "data.csv", all_columns("The table")), "data.csv"))
         return self.open({})
 
     # requests
@@ -291,13 +292,26 @@ def _described(view: View, settings: Settings | None) -> dict[str, Any]:
 
 
 def _recipe(view: View) -> dict[str, str]:
-    """Return the command and the Python that make the model again, from a file with the table."""
-    recipe = replace(view.recipe, source=view.data.file or view.recipe.source or "data.csv")
+    """Return the command and the Python that make the model again, from a file with the table or the rows X."""
+    if view.data.code is not None:
+        return {"python": f"{view.data.code}{_prepared(view)}\n{recipes.python(view.model, None)}", "command": NO_FILE}
+    recipe = view.recipe
     if not hasattr(view.model, "classes_"):  # the target is a colour only
         choices = {name: value for name, value in recipe.choices.items() if name != "target"}
         recipe = replace(recipe, target=None, choices=choices)
     command = recipes.command(view.model, recipe) or recipes.NO_COMMAND
     return {"python": recipes.python(view.model, recipe), "command": command}
+
+
+def _prepared(view: View) -> str:
+    """Return the lines that choose and scale the columns of X as the recipe does."""
+    data, lines = view.data, ""
+    names = [name for name in data.table.names if name != data.target]
+    if data.columns != names:
+        lines += f"\nX = X[{data.columns}]" if data.table.named else f"\nX = X[:, {[*map(names.index, data.columns)]}]"
+    if view.recipe.mean.any():
+        lines += "\nfrom sklearn.preprocessing import StandardScaler\n\nX = StandardScaler().fit_transform(X)"
+    return lines
 
 
 def _axes(given: Any, view: View) -> tuple[int, int]:
