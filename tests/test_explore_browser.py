@@ -241,6 +241,65 @@ def test_keyboard_alone(browser, tanks):
         browser.until(f"!{APP}.lines.fit.busy && !{APP}.lines.novelty.busy")
 
 
+def changed(browser, select, value):
+    """Choose an option as a user does: the page hears of it by the event alone."""
+    browser.value(
+        f"(() => {{ const e = {APP}.{select}; e.value = '{value}'; e.dispatchEvent(new Event('change')) }})()"
+    )
+
+
+def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
+    """Two components of one's choice, colours by cluster, what is said of a fit, and the alarm's limit by mouse."""
+    for axis, value in enumerate((2, 1)):
+        changed(browser, f"axisSelects[{axis}]", value)
+    browser.until(f"{APP}.model.axes.join() === '2,1' && !{APP}.lines.map.busy")
+    view = current(browser, tanks)
+    assert browser.value(f"Array.from({APP}.map.x)") == view.Y[:, 2].astype(np.float32).tolist()
+    assert browser.value(f"{APP}.map.name.textContent").startswith("component 3 (")
+    facts = browser.value(f"{APP}.facts.textContent + {APP}.status.textContent")
+    assert all(word in facts for word in ("Kernel", "Holds", "Linear PCA", "pass", "anchor", "Fitted in"))
+
+    waiting = refitted(browser)
+    next(waiting)
+    changed(browser, "modelSelect", "mixture")
+    list(waiting)
+    assert browser.value(f"!{APP}.clustersLine.hidden")
+    changed(browser, "colourBy", "prediction")
+    browser.until(f"!{APP}.lines.colour.busy && {APP}.words?.length > 1")
+    view = current(browser, tanks)
+    assert browser.value(f"Array.from({APP}.values, (v) => {APP}.words[v])") == [str(c) for c in view.predicted]
+    waiting = refitted(browser)
+    next(waiting)
+    changed(browser, "modelSelect", "kpca")
+    list(waiting)
+    assert browser.value(f"{APP}.colourBy.value") == "none"  # there are no clusters any more
+
+    browser.until(f"!{APP}.lines.novelty.busy && !{APP}.lines.linear.busy")
+    click(browser, f"{APP}.linearButton")
+    view = current(browser, tanks)
+    straight = view.linear.transform(view.rows)[:, 0].astype(np.float32)
+    assert browser.value(f"Array.from({APP}.straight.x)") == straight.tolist()
+    assert browser.value(f"{APP}.straight.over.getBoundingClientRect().width") > 200
+    click(browser, f"{APP}.linearButton")
+
+    left, top, wide, high = box_of(browser, f"{APP}.alarmBox")
+    browser.mouse((left + 4, top + high / 2), (left + wide / 2, top + high / 2))
+    limit, flagged = browser.value(f"[{APP}.alarm.limits, {APP}.alarm.flagged].map((a) => a[{APP}.limit.value])")
+    assert flagged == np.sum(view.novelty > limit) > 0
+    assert f"flags {flagged} rows" in browser.value(f"{APP}.alarmText.textContent")
+    browser.value(f"{APP}.flagButton.focus()")
+    browser.key("Enter")
+    assert browser.value(f"{APP}.picked.length") == flagged
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=True)
+    waiting = refitted(browser)
+    next(waiting)
+    tap(browser, f"{APP}.screeBox.firstChild")
+    list(waiting)
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert browser.value(f"{APP}.model.components") == int(browser.value(f"{APP}.components.value"))
+    browser.key("Escape")
+
+
 def box_of(browser, expression):
     """The box of an element in the window, scrolled into view: left, top, width, height."""
     return browser.value(
@@ -315,7 +374,21 @@ def test_pictures(browser, shown):
     assert browser.value("document.querySelectorAll('figure canvas').length") >= 1
     browser.key("i")
     browser.until(f"{APP}.thumbnails?.length > 20")
-    assert current(browser, explorer).X.shape == (1797, 64)
+    view = current(browser, explorer)
+    assert view.X.shape == (1797, 64)
+    browser.key("3")
+    x, y = place(browser, 0)
+    browser.mouse((x, y), (x + 30, y + 20))
+    browser.until(f"{APP}.probe?.picture && {APP}.probe.found[0] === {APP}.probe.at[0]")
+    units = view.back(view.point((0, 1), browser.value(f"{APP}.probe.at"), browser.value(f"{APP}.probe.row")))[0]
+    assert browser.value(f"Array.from({APP}.probe.values)") == units.astype(np.float32).tolist()
+    assert browser.value(f"[{APP}.probe.picture.width, {APP}.probe.picture.height]") == [8, 8]
+    waiting = refitted(browser)
+    next(waiting)
+    browser.value(f"{APP}.width.value = 0.5; {APP}.refit()")
+    list(waiting)
+    browser.until(f"!{APP}.map.drawn")  # the glide has ended
+    browser.key("1")
 
 
 @pytest.mark.parametrize("layout", [{}, {"scheme": "dark"}, {"width": 390, "height": 844}])
