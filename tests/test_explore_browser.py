@@ -576,7 +576,7 @@ def test_the_page_waits_for_the_table_and_then_shows_it_or_why_not(browser):
         thread.start()
         browser.show()
         events = browser.open(explorer.url)
-        browser.until(f"{APP}?.about.textContent === 'Reading the table …'")
+        browser.until(f"{APP}?.status.textContent === 'Reading the table …'")
         assert browser.value(f"{APP}.body.inert")
         for key in ("l", "3", "ArrowLeft", "w"):
             browser.key(key)

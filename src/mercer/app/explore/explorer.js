@@ -431,7 +431,7 @@ class App {
 
   build(el) {
     this.title = make("h1", {}, "mercer explore");
-    this.about = make("span", { class: "soft small" }, "Reading the table …");
+    this.about = make("span", { class: "soft small" });
     this.errorText = make("span", { class: "grow" });
     this.error = make("div", { class: "error", role: "alert", hidden: true }, this.errorText, button("Close", () => (this.error.hidden = true)));
     this.file = make("input", { type: "file", accept: ".csv,text/csv", hidden: true, "aria-label": "A CSV file",
@@ -442,7 +442,7 @@ class App {
     [this.legend, this.notes] = [make("div", { class: "legend", "aria-hidden": "true" }), make("div", { class: "notes", role: "note" })];
     this.map.node.append(this.legend, this.notes);
     this.plots = make("div", { class: "plots" }, this.map.node, this.straight.node);
-    this.status = make("span", { role: "status" });
+    this.status = make("span", { role: "status" }, "Reading the table …");
     this.progress = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "How far the computation is" });
     this.stopButton = button("Stop", () => this.link.ask("stop", {}).catch(() => {}), { hidden: true });
     this.live = make("div", { class: "hidden", "aria-live": "polite" });
@@ -644,7 +644,7 @@ class App {
     this.reset();
     this.pictures.clear();
     this.choose([]);
-    this.title.textContent = info.name;
+    Object.assign(this.title, { textContent: info.name.split(/[\\/]/).pop(), title: info.name });
     this.about.textContent = `${count(info.rows, "row")} × ${count(info.columns.length, "column")}`;
     fill(this.notes, info.notes.map((text) => make("p", {}, text)));
     const options = (select, names) => fill(select, names.map((name) => make("option", { value: name }, LABELS[name] || name)));
@@ -1165,7 +1165,7 @@ class App {
       return;
     }
     this.fail((error.stopped ? "" : FAILURES[kind] || "") + error.message);
-    if (!this.info) this.about.textContent = "";
+    if (!this.info) this.status.textContent = "";
     this.over ||= error.over;
     if (this.model) this.status.textContent = "The model before is still shown.";
     if (kind === "fit" && this.model?.settings) this.showSettings(this.model.settings);
