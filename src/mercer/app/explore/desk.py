@@ -15,8 +15,12 @@ SECONDS = 60.0  # that one computation may take
 GRACE_SECONDS = 1.0  # for a computation to end by itself at its next tile of rows
 
 
-class Replaced(Exception):
-    """A newer request of the same kind has come."""
+class Unanswered(Exception):
+    """A request that gets no answer: the status and what is said instead."""
+
+    def __init__(self, status: int, **told: Any):
+        super().__init__(told.get("error", ""))
+        self.status, self.told = status, told
 
 
 class Stopped(Exception):
@@ -59,7 +63,7 @@ class Desk:
         ticket = self.newest[kind] = object()
         async with self.turn:
             if self.newest[kind] is not ticket:
-                raise Replaced
+                raise Unanswered(409, replaced=True)
             self._stop_at = time.monotonic() + seconds
             self._reason = f"The computation took longer than {seconds:g} seconds and was stopped. Take fewer "
             self._reason += "components or rows, or start mercer explore with a longer --time-limit."
@@ -93,7 +97,7 @@ class Desk:
                 with self._lock:
                     self._thread = None
         except Stopped:
-            raise Stopped(self._reason) from None
+            raise Unanswered(409, error=self._reason, stopped=True) from None
         finally:
             self.busy = {}
 

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .desk import SECONDS, Desk, Replaced, Stopped, in_words, is_known
+from .desk import SECONDS, Desk, Unanswered, in_words, is_known
 from .guard import Guard
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Explorer:
 
     async def _answer(self, request: Request) -> Response:
         """Return the session's answer when its turn has come, or its error in plain words."""
-        kind, close = request.path_params["kind"], {"Connection": "close"}
+        kind = request.path_params["kind"]
         try:
             body = await self._body(request, MOST_CSV if kind == "table" else MOST_JSON)
             await self.loaded.wait()
@@ -153,14 +153,9 @@ class Explorer:
                 self.failure_shown.set()
                 return JSONResponse({"error": f"{self.failure} {OVER}", "over": True}, 422)
             return Response(await self.desk.do(kind, lambda: self._work(kind, body)), media_type=BINARY)
-        except Replaced:
-            return JSONResponse({"replaced": True}, 409)
-        except Stopped as error:
-            return JSONResponse({"error": str(error), "stopped": True}, 409)
-        except TooLarge as error:
-            return JSONResponse({"error": f"The request is larger than {error.args[0]} bytes."}, 413, close)
-        except TimeoutError:
-            return JSONResponse({"error": "The request took too long to arrive."}, 408, close)
+        except Unanswered as error:
+            closed = {"Connection": "close"} if error.status in {408, 413} else {}  # its body is not read to the end
+            return JSONResponse(error.told, error.status, closed)
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
@@ -193,21 +188,20 @@ class Explorer:
 
     async def _body(self, request: Request, most: int) -> bytes:
         """Return the body of a request, unless it is too large or too slow."""
+        too_large = Unanswered(413, error=f"The request is larger than {most} bytes.")
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
-            raise TooLarge(most)
-        parts, size = [], 0
-        async with asyncio.timeout(self.body_seconds):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise TooLarge(most)
-                parts.append(part)
-        return b"".join(parts)
-
-
-class TooLarge(Exception):
-    """A body that is larger than allowed."""
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.body_seconds):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > most:
+                        raise too_large
+        except TimeoutError:
+            raise Unanswered(408, error="The request took too long to arrive.") from None
+        return bytes(body)
 
 
 def _parsed(text: bytes) -> Any:

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ class Session:
         q = min(10, max(2, len(self.data) - 1))  # as many as the command line takes
         if model is not None:
             q = min(max(1, self.views[model].Y.shape[1]), int(RANGES["components"][1]))
-        return Settings(components=q, scale=self.data.image is None).as_dict()
+        return asdict(Settings(components=q, scale=self.data.image is None))
 
     def fit(self, body: dict[str, Any]) -> Answer:
         """Fit a model, and return its map."""
@@ -286,7 +286,7 @@ def _described(view: View, settings: Settings | None) -> dict[str, Any]:
         "solver": type(getattr(report, "solver", None)).__name__,
         "predicts": view.predicts if hasattr(view.model, "predict") else None,
         "standIn": not view.own_map,
-        "settings": None if settings is None else settings.as_dict(),
+        "settings": None if settings is None else asdict(settings),
         "recipe": _recipe(view),
     }
 

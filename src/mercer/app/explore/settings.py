@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from inspect import signature
 from typing import Any
 
@@ -76,10 +76,6 @@ class Settings:
         found = {"degree": self.degree} if self.kernel == "poly" else {}
         mark = reference(self.kernel, data, self.scale)
         return found if mark is None else found | {"gamma": self.width * mark}
-
-    def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON has them."""
-        return asdict(self)
 
 
 def models(data: Data) -> list[str]:
