@@ -100,25 +100,21 @@ class Line {
   constructor(ask, kind, failed) {
     Object.assign(this, { ask, kind, failed, busy: false, next: null });
   }
-  async send(body, done) {
-    if (this.busy) {
-      this.next = [body, done];
-      return;
-    }
+  async send(...request) {
+    this.next = request;
+    if (this.busy) return;
     this.busy = true;
-    try {
-      done(await this.ask(this.kind, body));
-    } catch (error) {
-      if (!error.replaced) this.failed(error, this.kind);
-      else if (!this.next) {
-        this.next = [body, done];
-        await new Promise((rested) => setTimeout(rested, AGAIN));
+    while (this.next) {
+      const [body, done] = this.next;
+      this.next = null;
+      try {
+        done(await this.ask(this.kind, body));
+      } catch (error) {
+        if (!error.replaced) this.failed(error, this.kind);
+        else if (await new Promise((rested) => setTimeout(() => rested(!this.next), AGAIN))) this.next = [body, done];
       }
     }
     this.busy = false;
-    const waiting = this.next;
-    this.next = null;
-    if (waiting) this.send(...waiting);
   }
 }
 
@@ -418,7 +414,7 @@ class App {
     this.retheme();
     this.dark.addEventListener("change", (this.onTheme = () => this.retheme()));
     if (link.watch) link.watch((busy) => this.showBusy(busy), () => this.ended());
-    link.ask("open", {}).then((info) => this.opened(info)).catch((error) => this.failed(error, "open"));
+    this.attempt((info) => this.opened(info), "open", {});
   }
 
   // What belongs to one table.
@@ -658,7 +654,7 @@ class App {
     this.pictureButton.disabled = !info.image;
     press(this.pictureButton, false);
     this.showDetails();
-    if (info.drawn < info.rows) this.link.ask("drawn", {}).then((answer) => (this.numbers = answer.arrays[0]));
+    if (info.drawn < info.rows) this.attempt((answer) => (this.numbers = answer.arrays[0]), "drawn", {});
     if (info.model) this.lines.map.send({ model: info.model, axes: this.axes }, (answer) => this.fitted(answer));
     else this.refit();
   }
@@ -1122,32 +1118,34 @@ class App {
 
   // Out
 
-  async export(kind, body) {
+  async attempt(done, kind, ...request) {
     try {
-      const answer = await this.link.ask(kind, { model: this.model.model, ...body });
-      const address = URL.createObjectURL(new Blob([answer.arrays[0]]));
-      make("a", { href: address, download: answer.name }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 10000);
-      this.say(`${answer.name} is among your downloads.`);
+      done(await this.link.ask(kind, ...request));
     } catch (error) {
       this.failed(error, kind);
     }
+  }
+  export(kind, body) {
+    this.attempt(({ name, arrays: [bytes] }) => {
+      const address = URL.createObjectURL(new Blob([bytes]));
+      make("a", { href: address, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 10000);
+      this.say(`${name} is among your downloads.`);
+    }, kind, { model: this.model.model, ...body });
   }
   showRecipe(kind = this.recipeKind) {
     this.recipeKind = kind;
     for (const tab of this.recipeTabs.children) press(tab, tab.dataset.kind === kind);
     this.recipe.textContent = this.model.recipe[kind];
   }
-  async openFile(file) {
+  openFile(file) {
     if (!file) return;
     this.status.textContent = "Reading the table …";
-    try {
-      this.opened(await this.link.ask("table", file, "text/csv"));
-      this.say(`${file.name} is open.`);
-    } catch (error) {
-      this.failed(error, "table");
-    }
     this.file.value = "";
+    this.attempt((info) => {
+      this.opened(info);
+      this.say(`${file.name} is open.`);
+    }, "table", file, "text/csv");
   }
 
   // What is said
