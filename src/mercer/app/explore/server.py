@@ -79,7 +79,8 @@ class Explorer:
         routes += [Route(f"/api/{kind}", answer, methods=["POST"]) for kind, answer in posts.items()]
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
         self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))
-        self.pages, self.last_seen, self.failure = 0, 0.0, None
+        self.pages, self.last_seen = 0, 0.0
+        self.failure: Exception | None = None  # of ``load``
         self.awaits_page = False  # a browser was started
         self.body_seconds, self.alone_seconds = BODY_SECONDS, ALONE_SECONDS
 
