@@ -153,6 +153,10 @@ class Explorer:
             if self.failure is not None:
                 self.failure_shown.set()
                 return JSONResponse({"error": f"{self.failure} {OVER}", "over": True}, 422)
+            from .session import KINDS  # not before: it imports NumPy and scikit-learn
+
+            if kind not in {*KINDS, "table"}:
+                raise Unanswered(404, error=f"There is no request {kind!r}.")
             return Response(await self.desk.do(kind, lambda: self._work(kind, body)), media_type=BINARY)
         except Unanswered as error:
             closed = {"Connection": "close"} if error.status in {408, 413} else {}  # its body is not read to the end
