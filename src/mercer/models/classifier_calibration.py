@@ -74,6 +74,6 @@ def calibrated(
     if kind == "scale":
         found = scale(joint, y, w, n)
     else:
-        found = temperature(joint, y, w) if kind == "temperature" or unknown else vector(joint, y, w, n)
+        found = temperature(joint, y, w, n) if kind == "temperature" or unknown else vector(joint, y, w, n)
     biases[possible] = found[1]
     return found[0], biases

@@ -23,6 +23,7 @@ from .._core.tiles import in_threads
 from ..kernels import RBF, Kernel, Precomputed, as_kernel
 from ..kernels.width import median_sqdist
 from ..linalg.operators import Gram
+from ..rkhs.calibration import doubt_of
 from ..rkhs.held_out import HeldOut
 from . import validation
 from .classifier import KernelPCAClassifier
@@ -37,7 +38,8 @@ HALF_DECADES = np.arange(0, -11, -1) / 2  # of ρ: from all of the variance with
 STEPS = 34  # numbers of components from 1 to the size of the largest class, in equal ratios
 AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # of the grid, in this order
 WITH_DENSITIES = (*AXES, "density")
-DIGITS = 12  # to which average errors are compared: they may differ by rounding
+NEAR = 2  # standard errors: errors that differ by less do not decide between two combinations
+DIGITS = 12  # to which average losses are compared: they may differ by rounding
 GridErrors = (
     Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)]
     | Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", "p", finite=False)]
@@ -51,9 +53,11 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     """:class:`KernelPCAClassifier` with kernel, shrinkage, priors, noise and components chosen by cross-validation.
 
     One eigendecomposition for each kernel, shrinkage, fold and class serves all numbers of components, noise ratios and
-    priors, by cumulative sums. The parameters of smallest mean error over all folds are chosen; among equal ones the
-    first, in the order of the grids: kernels, shrinkages, priors, noise ratios, components. The default grids go from
-    simple to complex models: from wide to narrow kernels, from much noise to none.
+    priors, by cumulative sums. Of all combinations whose mean error over the folds is within two standard errors of the
+    smallest, the one with the best probabilities is chosen: the smallest log-loss, after division of the log densities
+    by the best temperature. Among equal ones it is the first, in the order of the grids: kernels, shrinkages, priors,
+    noise ratios, components. The default grids go from simple to complex models: from wide to narrow kernels, from much
+    noise to none.
 
     Parameters
     ----------
@@ -78,10 +82,11 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     n_repeats : int, default=1
         Number of repetitions with different folds, if ``cv`` is a number.
     scoring : str or None, default=None
-        What is maximised, from the same single pass: None for the accuracy, ``"neg_log_loss"``,
-        ``"balanced_accuracy"``, or another name of scikit-learn's scorers that need predictions or probabilities, which
-        are called once for each combination and fold. Probabilities are those before calibration; the limiting rule has
-        none.
+        What is maximised, from the same single pass: None for the rule above, ``"accuracy"`` alone,
+        ``"neg_log_loss"``, ``"balanced_accuracy"``, or another name of scikit-learn's scorers that need predictions or
+        probabilities, which are called once for each combination and fold. ``"neg_log_loss"`` is that at the best
+        temperature, unless ``calibration`` is None; other scorers get probabilities before calibration. The limiting
+        rule has none before calibration.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         Calibration of the best model, as in :class:`KernelPCAClassifier`.
     refit : bool, default=True
@@ -92,7 +97,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     Attributes
     ----------
     best_params_ : dict
-        The parameters of ``KernelPCAClassifier`` with the smallest error.
+        The chosen parameters of ``KernelPCAClassifier``.
     best_score_ : float
         Their mean accuracy, or score, over the folds.
     best_estimator_ : KernelPCAClassifier
@@ -188,7 +193,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         self.grid_ = self._grid(kernels, numbers)
         folds = list(self._folds(X, numbers))
         errors = np.array([self._errors_of(kernel, X, numbers, folds) for kernel in kernels])
-        self._choose(np.moveaxis(errors, 1, 0), np.array([len(held) for _, held in folds]))
+        self._choose(np.moveaxis(errors, 1, 0), np.array([len(held) for _, held in folds]), len(numbers))
         if self.refit:
             settings = self.best_params_ | {"calibration": self.calibration, "solver": "exact"}
             self.best_estimator_ = KernelPCAClassifier(**settings).fit(X, y)
@@ -240,8 +245,9 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             yield from ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(self.cv))
 
     def _errors_of(self, kernel: Kernel, X: Any, y: np.ndarray, folds: list) -> np.ndarray:
-        """Return the errors with one kernel: (folds, shrinkages, priors, noise ratios, n_components)."""
-        checkpoint = Checkpoint("search", X, y, kernel, repr({**self.grid_, "kernel": None}), *chain(*folds))
+        """Return the losses with one kernel: (folds, shrinkages, priors, noise ratios, n_components, losses)."""
+        rule = {**self.grid_, "kernel": None, "scoring": self.scoring, "calibrated": self.calibration is not None}
+        checkpoint = Checkpoint("search", X, y, kernel, repr(rule), *chain(*folds))
         if kept := checkpoint.read():
             return kept["errors"]
         validation.check_diagonal(X, kernel)
@@ -256,7 +262,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         return errors
 
     def _errors_of_fold(self, kernel: Kernel, X: Any, K: np.ndarray, y: np.ndarray, rows: Any, held: Any) -> Any:
-        """Return the errors on one fold. A class that is missing in its training samples is never predicted."""
+        """Return the losses on one fold. A class that is missing in its training samples is never predicted."""
         seen, numbers = np.unique(y[rows], return_inverse=True)
         ratios = self.grid_["noise_ratio"]
         classes = HeldOut(K, numbers, rows, held, least=min(ratios))
@@ -265,11 +271,12 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
             log_priors = [np.log(class_priors(priors, shares)[seen]) for priors in self.grid_["priors"]]
         truth = np.where(np.isin(y[held], seen), np.searchsorted(seen, y[held]), -1)
         shrinkages = self.grid_["shrinkage"]
-        judged = (ratios, log_priors, loss_of(self.scoring, self.classes_))
+        doubt = None if self.calibration is None else doubt_of(len(y))
+        judged = (ratios, log_priors, loss_of(self.scoring, self.classes_, doubt))
         wanted = [class_components(q, self.classes_) for q in self.grid_["n_components"]]
         candidates: list = [[each[c] for c in seen] for each in wanted]
         q = np.array([[len(y) if qc is None else qc for qc in candidate] for candidate in candidates])
-        errors = [classes.losses(shrinkage, truth, q, *judged) for shrinkage in shrinkages]
+        errors = np.array([classes.losses(shrinkage, truth, q, *judged) for shrinkage in shrinkages])
         if self.densities is None:
             return errors
         members = [rows[numbers == c] for c in range(len(seen))]
@@ -277,16 +284,28 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         if self.n_components is None:  # many numbers: a mixture has its own
             candidates = [candidate if None in candidate else False for candidate in candidates]
         of_mixtures = partial(mixtures.losses, shrinkages, truth, candidates, *judged)
-        return np.stack([errors if density is None else of_mixtures(density) for density in self.densities], axis=-1)
+        each = [errors if density is None else of_mixtures(density) for density in self.densities]
+        return np.stack([np.broadcast_to(one, errors.shape) for one in each], axis=-2)
 
-    def _choose(self, errors: np.ndarray, sizes: np.ndarray) -> None:
-        """Average the errors over the folds, weighted by their sizes, and choose the first of the smallest."""
-        self.errors_ = np.average(errors, axis=0, weights=sizes)
-        index = np.unravel_index(np.argmin(np.round(self.errors_, DIGITS)), self.errors_.shape)
+    def _choose(self, losses: np.ndarray, sizes: np.ndarray, n: int) -> None:
+        """Average the losses over the folds, weighted by their sizes, and choose a combination for n samples.
+
+        The last axis has the losses of :func:`loss_of`: one number, the log-loss at several temperatures, of which the
+        best one counts, or the error and then these.
+        """
+        means = np.average(losses, axis=0, weights=sizes)
+        k = np.zeros(means.shape[:-1], int) if self.scoring is None else means.argmin(axis=-1)
+        self.errors_ = np.take_along_axis(means, k[..., None], axis=-1)[..., 0]
+        with np.errstate(invalid="ignore"):  # of infinite losses
+            self._spread = np.take_along_axis(losses, k[None, ..., None], axis=-1)[..., 0].std(axis=0)
+        index = _first_of_least(self.errors_)
+        if self.scoring is None:
+            best = self.errors_[index]
+            near = self.errors_ <= best + NEAR * (best * (1 - best) / n) ** 0.5
+            log_losses = np.where(near, means[..., 1:].min(axis=-1), np.inf)
+            index = _first_of_least(log_losses) if np.isfinite(log_losses).any() else index
         self.best_params_ = {name: self.grid_[name][i] for name, i in zip(WITH_DENSITIES, index, strict=False)}
         self.best_score_ = float(score_of(self.scoring, self.errors_[index]))
-        with np.errstate(invalid="ignore"):  # of infinite losses
-            self._spread = errors.std(axis=0)
 
     @property
     def solver_(self) -> Any:
@@ -361,6 +380,10 @@ def stratified_folds(y: np.ndarray, k: int, rng: np.random.Generator) -> np.ndar
     fold = np.empty(len(y), int)
     fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % k
     return fold
+
+
+def _first_of_least(losses: np.ndarray) -> tuple:
+    return np.unravel_index(np.argmin(np.round(losses, DIGITS)), losses.shape)
 
 
 def _objects(values: list) -> np.ndarray:

@@ -49,22 +49,22 @@ class HeldOutMixtures:
         loss: Loss,
         density: KernelPCAMixture,
     ) -> np.ndarray:
-        """Return the loss of each rule on the held-out samples: (shrinkages, priors, ratios, candidates).
+        """Return the losses of each rule on the held-out samples: (shrinkages, priors, ratios, candidates, losses).
 
         A candidate has a number of axes for each class, None for the mixture's own, or is False if it is not tried: its
         loss is infinite, as those of the limiting rule and of shrinkage. Other parameters as in ``HeldOut.losses``.
         """
         ratios, plain = np.asarray(noise_ratios), np.flatnonzero(np.asarray(shrinkages) == 0)
-        found = np.full((len(shrinkages), len(log_priors), len(ratios), len(q)), np.inf)
+        found = np.full((len(shrinkages), len(log_priors), len(ratios), len(q), 1), np.inf)
         noisy, tried = np.flatnonzero(ratios > 0), np.flatnonzero([candidate is not False for candidate in q])
         if 0 in (len(plain), len(noisy), len(tried)):
             return found
         rho = self.variance * ratios[noisy]
         kept = [each for each in q if each is not False]
         E = np.array([self._energies(density, c, [each[c] for each in kept], rho) for c in range(len(self.classes))])
-        for p, log_prior in enumerate(log_priors):
-            cost = E - 2 * log_prior.reshape(-1, 1, 1, 1)
-            found[np.ix_(plain, np.array([p]), noisy, tried)] = loss(cost, truth, ratios[noisy])
+        each = [loss(E - 2 * log_prior.reshape(-1, 1, 1, 1), truth, ratios[noisy]) for log_prior in log_priors]
+        found = np.repeat(found, each[0].shape[-1], axis=-1)
+        found[np.ix_(plain, np.arange(len(each)), noisy, tried)] = each
         return found
 
     def _energies(self, density: KernelPCAMixture, c: int, q: Sequence, rho: np.ndarray) -> np.ndarray:

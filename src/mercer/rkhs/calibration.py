@@ -13,34 +13,38 @@ PRECISION = 1e-11  # of the gradient: the result does not depend on rounding err
 MOST_ITER = 1000
 
 
-def temperature(joint: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return T ≥ 1 of least −Σ w log softmax(joint / T)_y, and biases of 0.
+def doubt_of(n: int) -> float:
+    """Return the probability by which the label of one of n rows is in doubt, as in Platt's method: 1/(n + 2).
 
-    T below 1 is excluded: where every held-out row is right, the loss decreases without end as T → 0.
+    Where every held-out row is right, the log-loss decreases without end as T → 0. The doubt keeps the probabilities of
+    separated classes at what n rows can tell.
     """
-    return _least(joint, y, w, 0.0, [(0.0, 0.0)] * joint.shape[1])
+    return 1 / (n + 2)
+
+
+def temperature(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
+    """Return T ≥ 1 of least −Σ w log softmax(joint / T)_y for n distinct rows with doubt, and biases of 0."""
+    return _least(joint, y, w, n, 0.0, [(0.0, 0.0)] * joint.shape[1])
 
 
 def scale(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
-    """Return T > 0 and biases of 0, for joint densities that have no scale of their own.
-
-    The true class of a row counts as probable by 1 − 1/(n + 2) only, as in Platt's method, which keeps T above 0.
-    """
-    return _least(joint, y, w, 0.0, [(0.0, 0.0)] * joint.shape[1], 1 / (n + 2), -np.log(HOTTEST))
+    """Return T > 0 and biases of 0, for joint densities that have no scale of their own."""
+    return _least(joint, y, w, n, 0.0, [(0.0, 0.0)] * joint.shape[1], -np.log(HOTTEST))
 
 
 def vector(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
-    """Return T ≥ 1 and biases b of least −Σ w log softmax(joint / T + b)_y + ½‖b‖²/n, for n distinct rows.
+    """Return T ≥ 1 and biases b of least −Σ w log softmax(joint / T + b)_y + ½‖b‖²/n, for n distinct rows with doubt.
 
     The second term is a standard normal prior, which keeps the biases finite.
     """
-    return _least(joint, y, w, 1 / n, [(None, None)] * joint.shape[1])
+    return _least(joint, y, w, n, 1 / n, [(None, None)] * joint.shape[1])
 
 
 def _least(
-    joint: np.ndarray, y: np.ndarray, w: np.ndarray, ridge: float, bounds: list, doubt: float = 0.0, lowest: float = 0.0
+    joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int, ridge: float, bounds: list, lowest: float = 0.0
 ) -> tuple[float, np.ndarray]:
-    """Minimise over log T ≥ ``lowest`` and b; ``w`` sums to 1, and ``doubt`` is shared by all classes."""
+    """Minimise over log T ≥ ``lowest`` and b; ``w`` sums to 1, and doubt is shared by all classes."""
+    doubt = doubt_of(n)
     joint = joint - joint.max(axis=1, keepdims=True)
     own = (1 - doubt) * (np.arange(joint.shape[1]) == y[:, None]) + doubt / joint.shape[1]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..linalg.ritz import EPS
-from .classes import FINER, TIE_POWER, untied
+from .classes import FINER, SOFT, TIE_POWER, untied
 from .gaussian import energies
 
 BELOW_NOISE = 1e-4  # of the least noise: a direction of less variance does not change the result
@@ -143,11 +143,11 @@ class HeldOut:
         log_priors: Sequence[np.ndarray],
         loss: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
     ) -> np.ndarray:
-        """Return the loss of each rule on the held-out rows (Zhou eq. 21–23): (priors, ratios, candidates).
+        """Return the losses of each rule on the held-out rows (Zhou eq. 21–23): (priors, ratios, candidates, losses).
 
         ``q`` has a row for each candidate and a column for each class; ``truth`` are the classes of the held-out rows.
-        ``loss`` is a function of the costs L̂_c − 2 log p_c, or r²_c if ρ = 0: (classes, ratios, candidates, rows), of
-        the true classes and of the ratios.
+        ``loss`` is a function of the costs L̂_c − 2 log p_c, or r²_c in small units of the variance within classes if
+        ρ = 0: (classes, ratios, candidates, rows), of the true classes and of the ratios.
         """
         rho = self.variance * np.append(noise_ratios, FINER)
         spectra = self.spectra(shrinkage)
@@ -158,7 +158,7 @@ class HeldOut:
     def _costs(self, E: np.ndarray, rho: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
         cost = E[:, :-1] - 2 * log_prior.reshape(-1, 1, 1, 1)
         for r in np.flatnonzero(rho == 0):
-            cost[:, r] = untied(E[:, r], E[:, -1], log_prior, self.tie_width)
+            cost[:, r] = untied(E[:, r], E[:, -1], log_prior, self.tie_width) / (SOFT * self.variance or 1.0)
         return cost
 
 

@@ -160,7 +160,7 @@ class Classifier:
 
     def errors(self, X: np.ndarray, y: np.ndarray, folds: list) -> np.ndarray:
         """Return the cross-validated error of every setting."""
-        searches = (KernelPCAClassifierCV(**grid, cv=folds, refit=False) for grid in self.grids)
+        searches = (KernelPCAClassifierCV(**grid, cv=folds, scoring="accuracy", refit=False) for grid in self.grids)
         return np.concatenate([search.fit(X, y).errors_.ravel() for search in searches])
 
     @staticmethod
