@@ -466,8 +466,8 @@ MUTANTS = [
     Mutant(
         "the covariance of a cluster about the mean of all",
         "rkhs/mixture.py",
-        "        return np.sqrt(w[own])[:, None] * (f[own] - mean)",
-        "        return np.sqrt(w[own])[:, None] * (f[own] - F.mean(axis=0))",
+        "    lam, V = _leading(Covariance(Dense(K), w[own], w[own]), q, rounded)",
+        "    lam, V = _leading(Covariance(Dense(K), w[own], np.full(len(own), 1 / len(own))), q, rounded)",
         MIXTURES,
     ),
     Mutant(

@@ -5,6 +5,7 @@ a basis ΦR, with R = L⁻ᵀ and K_ZZ = LLᵀ.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -214,6 +215,11 @@ class Coordinates:
     def rank(self) -> int:
         """The number of coordinates."""
         return self.F.shape[1]
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """⟨fₙ, fₘ⟩: (n, n)."""
+        return self.F @ self.F.T
 
 
 def _outside(diagonal: np.ndarray, F: np.ndarray) -> np.ndarray:

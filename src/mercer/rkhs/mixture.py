@@ -9,7 +9,7 @@ from .._core.arrays import Array
 from .._core.tiles import map_rows, sum_rows
 from ..kernels.base import in_float64
 from ..linalg.eigenpairs import eigenpairs
-from ..linalg.operators import Dense
+from ..linalg.operators import Covariance, Dense, Operator
 from ..linalg.signs import signs
 from ..linalg.solvers.exact import Exact
 from ..linalg.solvers.lanczos import Lanczos
@@ -21,6 +21,7 @@ from .loadings import LoadingStep
 from .subspace import Subspace, splitter
 
 NO_WEIGHT = 1e-20  # of all weights: rows of less weight do not change a digit
+FEW_ROWS = 2  # for each coordinate, up to which the kernel matrix is no larger than that of the coordinates
 LAPACK_SIDE = 300  # coordinates up to which LAPACK finds a few axes faster than Lanczos
 
 
@@ -84,7 +85,7 @@ def component(
     mean = _mean(coordinates, w)
     if q == 0 or rank == 0:
         return Component(w, mean, np.empty((rank, 0)), np.empty(0), rho)
-    lam, W = _axes(coordinates.F, w, mean, q)
+    lam, W = _axes(coordinates, w, mean, q)
     kept = lam > rho
     return Component(w, mean, W[:, kept], lam[kept], rho)
 
@@ -111,31 +112,38 @@ def _mean(coordinates: Coordinates, w: np.ndarray) -> np.ndarray:
     return sum_rows(lambda f, w: w @ f, coordinates.F, w, width=coordinates.rank)
 
 
-def _axes(F: np.ndarray, w: np.ndarray, mean: np.ndarray, q: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenpairs of C = MᵀM, or of MMᵀ where that is smaller, M = √w(f − mean) of rows with any weight."""
-    rank = F.shape[1]
+def _axes(at: Coordinates, w: np.ndarray, mean: np.ndarray, q: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenpairs of C = MᵀM, M = √w(f − mean) of rows with any weight, or of MMᵀ if that takes less work.
 
-    def centred(f: np.ndarray, w: np.ndarray) -> np.ndarray:
-        own = w > NO_WEIGHT
-        return np.sqrt(w[own])[:, None] * (f[own] - mean)
+    MMᵀ is JᵀKJ: with few rows for each coordinate, K is computed once for all weights.
+    """
+    own = np.flatnonzero(w > NO_WEIGHT)
+    few, rounded = len(w) <= FEW_ROWS * at.rank, max(1.0, len(w) / at.rank) * (mean @ mean)  # sums before centring
+    if not few and len(own) >= at.rank:
+        return _leading(Dense(_scatter(at, w, mean)), q, rounded)
+    K = at.gram if few and len(own) == len(w) else at.gram[np.ix_(own, own)] if few else at.F[own] @ at.F[own].T
+    lam, V = _leading(Covariance(Dense(K), w[own], w[own]), q, rounded)
+    B = np.zeros((len(w), len(lam)))
+    B[own] = np.sqrt(w[own])[:, None] * V / np.sqrt(lam)
+    return lam, at.F.T @ B - np.outer(mean, B.sum(axis=0))
 
-    def scatter(f: np.ndarray, w: np.ndarray) -> np.ndarray:
-        M = centred(f, w)
+
+def _scatter(at: Coordinates, w: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    def tile(f: np.ndarray, w: np.ndarray) -> np.ndarray:
+        M = np.sqrt(w)[:, None] * (f - mean)
         return M.T @ M
 
-    rounded = max(1.0, len(w) / rank) * (mean @ mean)  # the size of the sums before centring
-    if np.count_nonzero(w > NO_WEIGHT) >= rank:
-        return _leading(sum_rows(scatter, F, w, width=2 * rank), q, rounded)
-    M = centred(F, w)
-    lam, V = _leading(M @ M.T, q, rounded)
-    return lam, M.T @ (V / np.sqrt(lam))
+    return sum_rows(tile, at.F, w, width=2 * at.rank)
 
 
 def component_energies(coordinates: Coordinates, components: "Sequence[Component]") -> np.ndarray:
-    """Return L̂ (Zhou eq. 16) of each row under each component, from coordinates: (n, k)."""
+    """Return L̂ (Zhou eq. 16) of each row under each component, from one product with the coordinates: (n, k)."""
+    ends = np.cumsum([c.W.shape[1] + 1 for c in components])[:-1]
+    stacked = np.hstack([np.column_stack([c.W, c.mean]) for c in components])
 
     def tile(f: np.ndarray, outside: np.ndarray) -> np.ndarray:
-        return np.column_stack([c.energy(f, outside) for c in components])
+        norms, parts = np.sum(f**2, axis=1) + outside, np.split(f @ stacked, ends, axis=1)
+        return np.column_stack([c.energy(part, norms) for c, part in zip(components, parts, strict=True)])
 
     return map_rows(tile, coordinates.F, coordinates.outside, width=2 * coordinates.rank)
 
@@ -160,10 +168,11 @@ def density(at: Coordinates, c: "Component") -> FeatureGaussian:
     return FeatureGaussian(subspace, c.rho)
 
 
-def _leading(A: np.ndarray, q: int | None, rounded: float) -> tuple[np.ndarray, np.ndarray]:
+def _leading(A: Operator, q: int | None, rounded: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the q largest eigenpairs of a small matrix, by the faster of two accurate solvers."""
-    few = q is None or len(A) <= LAPACK_SIDE or 5 * q > len(A)
-    pairs = eigenpairs(Dense(A), q, Exact() if few else Lanczos(), floor=lambda: rounded)
+    n = A.shape[0]
+    few = q is None or n <= LAPACK_SIDE or 5 * q > n
+    pairs = eigenpairs(A, q, Exact() if few else Lanczos(), floor=lambda: rounded)
     return pairs.values, pairs.vectors
 
 
@@ -177,9 +186,8 @@ class Component:
     lam: np.ndarray
     rho: float
 
-    def energy(self, f: np.ndarray, outside: np.ndarray) -> np.ndarray:
-        """Return L̂ of rows with coordinates f."""
-        f = f - self.mean
-        Y = f @ self.W
-        r2 = np.sum(f**2, axis=1) - np.sum(Y**2, axis=1) + outside
+    def energy(self, products: np.ndarray, norms: np.ndarray) -> np.ndarray:
+        """Return L̂ of rows f with k(x, x) = ``norms``; ``products`` has fᵀW and, in its last column, f·mean."""
+        Y = products[:, :-1] - self.mean @ self.W
+        r2 = norms - 2 * products[:, -1] + self.mean @ self.mean - np.sum(Y**2, axis=1)
         return energy(Y, np.maximum(r2, 0), self.lam, self.rho)
