@@ -11,6 +11,7 @@ from scipy.special import log_softmax
 HOTTEST = 1e8  # temperature at most: all classes are then equally probable
 PRECISION = 1e-11  # of the gradient: the result does not depend on rounding errors of the joint densities
 MOST_ITER = 1000
+POLISH = 3  # steps of Gauss and Newton after the minimisation, which ends where the loss no longer changes
 
 
 def doubt_of(n: int) -> float:
@@ -57,6 +58,19 @@ def _least(
         return value, np.append(-np.sum(slope * scaled), slope.sum(axis=0) + ridge * b)
 
     start = np.zeros(1 + joint.shape[1])  # T = 1, where it stays if every row is certainly right
-    options = {"gtol": PRECISION, "ftol": 0.0, "maxiter": MOST_ITER}
-    best = minimize(loss, start, jac=True, bounds=[(lowest, np.log(HOTTEST)), *bounds], options=options).x
-    return float(np.exp(best[0])), best[1:]
+    options, limits = {"gtol": PRECISION, "ftol": 0.0, "maxiter": MOST_ITER}, [(lowest, np.log(HOTTEST)), *bounds]
+    best = minimize(loss, start, jac=True, bounds=limits, options=options).x
+    free = np.array([low is None or low < x < high for x, (low, high) in zip(best, limits, strict=True)])
+    for _ in range(POLISH):
+        best[free] -= np.linalg.lstsq(_curvature(joint, w, ridge, best)[np.ix_(free, free)], loss(best)[1][free])[0]
+    return float(np.exp(np.clip(best[0], *limits[0]))), best[1:]
+
+
+def _curvature(joint: np.ndarray, w: np.ndarray, ridge: float, p: np.ndarray) -> np.ndarray:
+    """Return the second derivatives of the loss by log T and b, where the first ones are 0."""
+    scaled = joint * np.exp(-p[0])
+    P = np.exp(log_softmax(scaled + p[1:], axis=1))
+    centred = scaled - np.sum(P * scaled, axis=1, keepdims=True)
+    across = -w @ (P * centred)
+    within = np.diag(w @ P + ridge) - P.T @ (w[:, None] * P)
+    return np.block([[np.sum(w @ (P * centred**2)), across[None, :]], [across[:, None], within]])
