@@ -16,6 +16,7 @@ author = "the mercer developers"
 copyright = "the mercer developers"
 version = release = mercer.__version__
 extensions = [
+    "backlinks",
     "executed",
     "myst_parser",
     "numpydoc",

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+import backlinks  # noqa: E402
 import executed  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -136,19 +137,7 @@ def test_pages_that_cannot_run_show_stored_outputs(tmp_path, monkeypatch):
     assert "`python docs/_ext/executed.py page`" in text
 
 
-def reference():
-    """What the reference lists: full name ↦ object."""
-    listed, module = {}, ""
-    for line in (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8").splitlines():
-        if line.startswith(".. currentmodule:: "):
-            module = line.split()[-1]
-        elif re.fullmatch(r"   \w+(\.\w+)?", line):
-            name = f"{module}.{line.strip()}"
-            home, _, last = name.rpartition(".")
-            listed[name] = getattr(import_module(home), last)
-    return listed
-
-
+reference = backlinks.reference
 PACKAGES = ("", ".kernels", ".preimage", ".select", ".monitor", ".plots", ".datasets", ".io", ".testing", ".eigen")
 # What stands beside public names and is no user's: parts of other modules, constants, and what is used within mercer.
 WITHIN = {
@@ -158,11 +147,6 @@ WITHIN = {
     *("Profile", "sqdist"),
     *("grid", "in_batches", "line", "projection", "squared_error", "walk"),
     *("Covariance", "Dense", "Eigenpairs", "Gram", "Operator", "Ritz", "Uncentred", "bind_preimage", "eigenpairs"),
-}
-# What functions return: shown where those are.
-RESULTS = {
-    *("AutoChoice", "Choice", "ClusterChoice", "ComponentChoice", "Cost", "Search", "Stability", "Widths"),
-    *("ModelFile", "ModelFileError", "Unstorable"),
 }
 
 
@@ -182,11 +166,23 @@ def test_every_public_name_is_in_the_reference(package):
     assert public(package) - listed == set()
 
 
-@pytest.mark.parametrize("name", [name for name in reference() if name.rpartition(".")[2] not in RESULTS])
-def test_every_public_name_has_an_example(name):
+@pytest.mark.parametrize("name", reference())
+def test_every_public_name_has_an_example_that_prints_a_result(name):
     text = inspect.getdoc(reference()[name])
     assert "Examples\n--------" in text
-    assert ">>>" in text
+    printed = [example.want.strip() for example in doctest.DocTestParser().get_examples(text)]
+    assert any(want and want not in ("True", "False") and "..." not in want for want in printed)
+
+
+def test_every_entry_of_the_reference_leads_to_its_theory_and_back_to_where_it_is_used():
+    for name in reference():
+        section = backlinks.theory(name)
+        assert any(section.heading == other.heading for other in backlinks.sections(section.page))
+        assert f"<{section.url}>" in backlinks.links(name)
+    assert "guides/clustering" in [page.name for page in backlinks.users("mercer.KernelPCAMixture")]
+    assert "parameters/preimage" in [page.name for page in backlinks.users("mercer.preimage.FixedPoint")]  # by its name
+    assert backlinks.makers("mercer.select.Search") == ["mercer.select.kernel"]
+    assert backlinks.slug("What, then? (a test)") == "what-then-a-test"
 
 
 def takes_parameters(name):
