@@ -25,6 +25,8 @@ def name(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")], ids=name)
 def test_examples_of_pages_run(page):
+    shown = doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8"))
+    assert not [example.source for example in shown if example.want.strip() in ("True", "False")]  # show the value
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8", verbose=False)
     assert result.failed == 0
     assert result.attempted > 0
