@@ -22,26 +22,33 @@ FAMILIES = {
     "landmarks": "landmarks",
     "given": "given matrix",
 }
+ROWS, RATIOS = (500, 1000, 2000, 5000, 10_000, 20_000), (1, 2, 5, 10, 20, 50)  # ticks
 LIMITED = {"exact": 10, "exact-d256": 256}  # columns of the families that have a limit line
 
 
 def main(page, picture):
-    from matplotlib.figure import Figure
+    from mercer.plots import papers
 
     text = Path(page).read_text(encoding="utf-8")
-    figure = Figure(figsize=(8, 4.5), layout="constrained")  # inches
-    ax = figure.subplots()
-    limits = Limits.parsed(text)
-    for family, points in sorted(found(text).items()):
-        n, ratios, seconds = zip(*sorted(points), strict=True)
-        (line,) = ax.plot(n, ratios, "o-", label=FAMILIES[family])
+    figure, ((ax,),) = papers.board(1, 1, 8, 4.8)  # inches
+    limits, families = Limits.parsed(text), found(text)
+    for i, (family, name) in enumerate((family, name) for family, name in FAMILIES.items() if family in families):
+        n, ratios, seconds = zip(*sorted(families[family]), strict=True)
+        style = {"color": papers.colour(i), "markersize": 5, "linewidth": 1.4}
+        ax.plot(n, ratios, marker=papers.MARKERS[i % len(papers.MARKERS)], label=name, **style)
         if limits and family in LIMITED:
             best = [s / limits.kernel(rows, LIMITED[family]) for rows, s in zip(n, seconds, strict=True)]
-            ax.plot(n, best, "--", color=line.get_color(), label=f"limit, {LIMITED[family]} columns")
+            ax.plot(n, best, "--", color=papers.colour(i), linewidth=1, label=f"limit, {LIMITED[family]} columns")
     ax.axhline(1, color="grey", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="times as fast as scikit-learn")
-    ax.legend(fontsize="small")
-    figure.savefig(picture, metadata={"Date": None})
+    ax.set_xticks(ROWS, [f"{rows:,}" for rows in ROWS])
+    limited = ax.get_ylim()
+    ax.set_yticks(RATIOS, [f"{ratio}×" for ratio in RATIOS])
+    ax.set_ylim(limited)
+    ax.minorticks_off()
+    papers.legend(figure, ax, 4)
+    with open(picture, "wb") as file:
+        papers.save(figure, file)
 
 
 def found(text):

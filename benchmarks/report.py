@@ -54,8 +54,11 @@ WHY = {
 
 CHART = """\
 ```{image} images/benchmarks.svg
-:alt: Ratios against scikit-learn over the number of rows, one line for each family of cases
-```"""
+:alt: How many times as fast as scikit-learn mercer is over the number of rows, one line for each family of cases
+```
+
+*Times as fast as scikit-learn, by the number of rows. Dashed: the limit of this machine, at which computing half of the
+kernel matrix once would take all of the time. Below the grey line mercer is slower.*"""
 
 METHOD = """\
 Peer and mercer run alternately in one process, and the tables have the medians; ratios above 1 are in mercer's favour.
@@ -66,12 +69,12 @@ scikit-learn's exact solution in float64, which is the peer itself in rows witho
 the next eigenvalue nearly coincide, the angle depends on the data more than on the solver."""
 
 
-def page(results, command, smoke, load, limits):
-    """The whole page."""
+def page(results, measured, smoke, limits):
+    """The whole page; ``measured`` are the facts about the run."""
     parts = [
         "# Benchmarks",
         CHART,
-        _facts(command, load, limits),
+        measured,
         *(["**A smoke run: tiny sizes, one BLAS thread, numbers that mean nothing.**"] if smoke else []),
         METHOD,
     ]
@@ -82,7 +85,8 @@ def page(results, command, smoke, load, limits):
     return "\n\n".join(parts) + "\n"
 
 
-def _facts(command, load, limits):
+def facts(command, load, limits):
+    """When, how and on which machine the results were measured."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
     extension = "with" if native._native is not None else "without"
     ours = f"mercer {mercer.__version__} {extension} its C extension"

@@ -1,4 +1,7 @@
-"""Measure mercer against its peers: ``python benchmarks/run.py [--full] [--smoke] [--only NAME …] [-o PAGE]``."""
+"""Measure mercer against its peers: ``python benchmarks/run.py [--full] [--smoke] [--only NAME …] [-o PAGE]``.
+
+The results of a run with ``-o`` are kept in ``benchmarks/results/run.json``; ``--kept`` writes the page from them.
+"""
 
 import argparse
 import os
@@ -9,28 +12,39 @@ import traceback
 from fnmatch import fnmatch
 from pathlib import Path
 
+import kept
 from cases import CASES
 from chart import main as chart
 from limits import limits
 from measure import measure
-from report import page
+from report import facts, page
 
 
 def main():
     options = _options()
+    if options.kept:
+        return _write(options.output, *kept.read())
     chosen = _chosen(options)
     load, found = os.getloadavg()[0], limits()
     if options.smoke:  # BLAS on a busy machine is slow with several threads, and here nobody looks at the times
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
     results = [_watched(case, options.smoke, f"[{i}/{len(chosen)}]") for i, case in enumerate(chosen, 1)]
-    text = page(results, _command(), options.smoke, load, found)
+    measured = facts(_command(), load, found)
+    if options.output and not options.smoke:
+        kept.write(results, measured, found)
+    return _write(options.output, results, measured, found, options.smoke)
+
+
+def _write(output, results, measured, found, smoke=False):
+    """Print the page, write it with its chart, and return whether a case failed."""
+    text = page(results, measured, smoke, found)
     print(text, end="")
-    if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(text)
-        pictures = options.output.parent / "images"
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+        pictures = output.parent / "images"
         pictures.mkdir(exist_ok=True)
-        chart(options.output, pictures / "benchmarks.svg")
+        chart(output, pictures / "benchmarks.svg")
     return int(any(result.failed for result in results))
 
 
@@ -39,6 +53,7 @@ def _options():
     parser.add_argument("--full", action="store_true", help="every case; the largest take minutes each")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: only shows that the suite works")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=["*"], help="names of cases, with * and ?")
+    parser.add_argument("--kept", action="store_true", help="measure nothing: the page of the results that are kept")
     parser.add_argument("-o", "--output", type=Path, metavar="PAGE", help="write the page there too")
     return parser.parse_args()
 

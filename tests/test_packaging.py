@@ -194,6 +194,31 @@ def test_figures_of_benchmarks_are_kept_and_written_into_their_page(tmp_path, mo
     assert text.endswith(":\n\n| a |\n\n<!-- end of some -->\nafter\n")
 
 
+def test_the_page_of_benchmarks_is_made_again_from_the_results_that_are_kept(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import kept
+    from cases import CASES
+    from limits import Limits
+    from measure import Figures, Result
+    from report import facts, page
+
+    cases = {case.name: case for case in CASES}
+    results = [
+        Result(cases["exact-20000"], Figures("mercer", 1.0, 2.0, peak=6e7), Figures("arpack", 9.5, 15.0, peak=3e9)),
+        Result(cases["exact-10000"], failed=MemoryError("too large")),
+        Result(cases["growth-exact"], series={5000: 0.2, 10000: 0.5}),
+    ]
+    limits = Limits(gemm=60.0, exp=1.5, bandwidth=14.0, cores=2)
+    run = results, facts("python benchmarks/run.py", 0.1, limits), limits
+    kept.write(*run, tmp_path / "run.json")
+    pages = [
+        page(found, measured, False, machine) for found, measured, machine in (run, kept.read(tmp_path / "run.json"))
+    ]
+    assert pages[0] == pages[1]
+    assert "**missed**: exact-20000, ≥ 10×: got 9.5×" in pages[0]
+    assert "**failed**: exact-10000: MemoryError: too large" in pages[0]
+
+
 def test_benchmarks_are_kept_over_time(tmp_path, monkeypatch):
     """Rows are appended to one file, and the picture has a panel for each measure."""
     pytest.importorskip("matplotlib", reason="matplotlib draws the picture")

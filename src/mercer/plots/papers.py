@@ -92,10 +92,12 @@ def cloud(ax: Axes, groups: dict[str, Any], colours: Any = None, size: float = 9
     return ax
 
 
-def legend(figure: Figure, ax: Axes) -> None:
-    """Write the names of what one panel shows below all panels."""
+def legend(figure: Figure, ax: Axes, columns: int | None = None) -> None:
+    """Write the names of what one panel shows below all panels, in one line unless a number of columns is given."""
     handles, names = ax.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), **{**LEGEND, "handletextpad": 0.5})
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=columns or len(names), **{**LEGEND, "handletextpad": 0.5}
+    )
 
 
 def share_limits(panels: Any, X: Any, margin: float = 0.1) -> None:
