@@ -17,6 +17,7 @@ from mercer import datasets
 from mercer._core.registry import MODELS
 from mercer.app import explore
 from mercer.app.cli import main
+from mercer.app.cli.explore import _session
 from mercer.app.explore.data import LEAST_SIDE, digits, of_rows, of_table, picture_shape
 from mercer.app.explore.session import KINDS, Session
 from mercer.app.explore.settings import KERNEL_NAMES, LANDMARKS_FROM, MODEL_NAMES, Refused, Settings
@@ -201,18 +202,24 @@ def test_every_kernel_fits(kernel):
 @pytest.mark.parametrize(
     "path", ["kernel_pca", "sparse", "probabilistic", "mixture", "classifier", "monitor", "dropin", "landmarks"]
 )
-def test_model_files_of_every_kind(path, request):
-    model = mercer.load(request.path.parent / "data" / f"format1_{path}.mercer")
+@pytest.mark.parametrize("way", ["python", "command"])
+def test_model_files_of_every_kind(path, way, request, tmp_path):
+    file = str(request.path.parent / "data" / f"format1_{path}.mercer")
+    model = mercer.load(file)
     with np.load(request.path.parent / "data" / f"format1_{path}.npz") as arrays:
         X = arrays["X"]
-    session = Session.of(model, X)
+    np.save(tmp_path / "X.npy", X)
+    reading = {"format_": None, "delimiter": None, "decimal": ".", "no_header": False}
+    session = Session.of(model, X) if way == "python" else _session(file, str(tmp_path / "X.npy"), None, reading)
     key = session.answer("open", {})[0]["model"]
     header, (x, _) = session.answer("map", {"model": key, "axes": [0, 1]})
     assert len(x) == len(X)
     assert header["settings"] is None
     assert session.answer("open", {})[0]["settings"]["components"] == min(50, header["components"])
+    view, recipe = session.views[key], read(file).recipe
+    assert np.allclose(view.X, X if way == "python" or recipe is None else recipe.rows(session.data.table))
     if hasattr(model, "transform") and path != "dropin":
-        assert np.allclose(x, model.transform(X)[:, 0])
+        assert np.allclose(x, model.transform(view.X)[:, 0])
     for kind in ("novelty", "linear", "scree", "row", "back", "walk"):
         session.answer(kind, {"model": key, "row": 0, "rows": [0, 1], "at": [0, 0], "axes": [0, 1], "causes": True})
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium: a
 
 from mercer.app.explore.data import digits, of_table  # noqa: E402
 from mercer.app.explore.server import OVER, Explorer  # noqa: E402
-from mercer.app.explore.session import Session  # noqa: E402
+from mercer.app.explore.session import KINDS, Session  # noqa: E402
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>",
@@ -602,6 +602,40 @@ def run(explorer, failures):
         explorer.run()
     except ValueError as error:
         failures.append(error)
+
+
+def test_a_fit_that_fails_or_is_stopped_leaves_the_model_before(browser, shown, monkeypatch):
+    """The page says why in words, its controls go back to the model that it shows, and the next fit works."""
+    shown(hostile())
+    before = browser.value(f"{APP}.model.model")
+
+    def failing(session, body):
+        raise ValueError("The kernel matrix is not finite. Scale the columns.")
+
+    def endless(session, body):
+        while True:
+            time.sleep(0.01)
+
+    fit = KINDS["fit"]
+    for work, text in ((failing, "The fit failed. The kernel matrix"), (endless, "The computation was stopped.")):
+        monkeypatch.setitem(KINDS, "fit", work)
+        browser.value(f"{APP}.width.value = 1; {APP}.refit()")
+        if work is endless:
+            browser.until(f"!{APP}.stopButton.hidden && !{APP}.progress.hidden")
+            click(browser, f"{APP}.stopButton")
+        browser.until(f"!{APP}.error.hidden && !{APP}.lines.fit.busy")
+        assert browser.value(f"{APP}.errorText.textContent").startswith(text)
+        assert browser.value(f"{APP}.status.textContent") == "The model before is still shown."
+        assert browser.value(f"[{APP}.model.model, {APP}.settings().width]") == [before, 1]
+        click(browser, f"{APP}.error.querySelector('button')")
+        assert browser.value(f"{APP}.error.hidden")
+    monkeypatch.setitem(KINDS, "fit", fit)
+    waiting = refitted(browser)
+    next(waiting)
+    browser.value(f"{APP}.width.value = 1; {APP}.refit()")
+    list(waiting)
+    assert browser.value(f"{APP}.model.settings.width") == 10
+    browser.until(f"{APP}.stopButton.hidden")
 
 
 def test_a_stopped_server_and_a_bad_file_are_told(browser, shown):

@@ -460,6 +460,18 @@ def test_the_page_is_served_while_the_table_is_read():
     thread.join(10)
 
 
+def test_a_browser_is_opened_where_there_is_a_screen(monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not server_module.open_browser("http://here")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert server_module.open_browser("http://here")
+    wait_until(lambda: opened == ["http://here"])
+
+
 BAD = {
     "no such file": (["none.csv"], "none.csv: No such file"),
     "no such model": (["none.mercer", "words.csv"], "none.mercer: No such file"),
