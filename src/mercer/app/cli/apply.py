@@ -43,7 +43,7 @@ class LoadedModel:
         self.path, self.model, self.training = path, file.model, False
         self.filled: np.ndarray | None = None
         self.spread: np.ndarray | None = None
-        self.recipe = file.recipe or _unscaled_recipe(file.model, path)
+        self.recipe = file.recipe or unscaled_recipe(file.model, path)
 
     def method(self, name: str, command: str) -> Callable:
         """Return a method of the model, or raise an error that lists the commands the model supports."""
@@ -112,7 +112,7 @@ class LoadedModel:
             return method(X), kept
 
 
-def _unscaled_recipe(model: Any, path: str) -> Recipe:
+def unscaled_recipe(model: Any, path: str) -> Recipe:
     """Return the recipe for a model that was saved without one: its columns, not scaled."""
     d = getattr(model, "n_features_in_", None)
     if d is None:

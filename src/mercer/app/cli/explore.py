@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..._core.postpone import postpone
+from .apply import unscaled_recipe
 from .errors import BadInput
 from .options import FORMATS, PIPE, Delimiter, Source, json_option, names_option, print_json
 
@@ -107,11 +108,11 @@ def _of_model(path: str, rows: str | None, image: Any, options: dict[str, Any]) 
     """Return a session on the model of a file and a table, or the rows that the model keeps."""
     from ...io import read
     from ...tables.table import Table
-    from ..explore.data import identity, of_model, rows_of
+    from ..explore.data import of_model, rows_of
     from ..explore.session import Session
 
     file = read(path)
-    recipe = file.recipe or identity(file.model)
+    recipe = file.recipe or unscaled_recipe(file.model, path)
     table = Table(recipe.table(rows_of(file.model)), path) if rows is None else _read(rows, options)
     data = of_model(table, recipe, rows or path, image)
     return Session(data, file.model, recipe)

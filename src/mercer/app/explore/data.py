@@ -170,14 +170,6 @@ def digits() -> Data:
     return replace(of_rows(found.data, names, found.target), name="digits", given=None, code=code)
 
 
-def identity(model: Any) -> Recipe:
-    """Return the recipe of a model that was saved without one: its columns as they are."""
-    d = model.n_features_in_
-    named = hasattr(model, "feature_names_in_")
-    names = [str(name) for name in model.feature_names_in_] if named else [f"x{i}" for i in range(d)]
-    return Recipe(names, {}, "error", np.zeros(d), np.zeros(d), np.ones(d), named=named, width=d)
-
-
 def all_columns(source: str) -> Callable[..., list[str]]:
     """Return the choice of all columns, for the readers of tables; too many are refused."""
 
