@@ -246,6 +246,22 @@ def test_values_outside_the_range_are_stored_as_its_ends(dtype):
     np.testing.assert_array_equal(Q / (2**31 - 1), [[0, 1, 0, 1, 1]])
 
 
+@pytest.mark.skipif(not hasattr(native, "align"), reason="the extension was built from an older source")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [(0, 3), (1, 1), (3, 5), (25, 97), (7, 530)])
+def test_alignments_take_one_more_point(size, dtype):
+    """sums[s + 1] = (before[s] + before[s + 1] + sums[s]) κ[s], κ = g/(2 − g), in NumPy and in C."""
+    G, before, sums = (abs(part) for part in draw(dtype, size, *((size[0] + 1, size[1]),) * 2))
+    G /= 1 + G
+    expected = sums.astype(np.longdouble)
+    for s, g in enumerate(G.astype(np.longdouble)):
+        expected[s + 1] = (before[s] + before[s + 1].astype(np.longdouble) + expected[s]) * g / (2 - g)
+    native.align(G, before, sums)
+    np.testing.assert_allclose(sums, expected.astype(dtype), rtol=8 * max(1, len(G)) * FINEST[dtype].eps)
+    with pytest.raises(ValueError, match="before must be"):
+        native.align(G, before[1:], sums)
+
+
 @pytest.mark.parametrize("d", [64, 700])
 def test_large_d_takes_narrower_tiles(d):
     X, V = draw("f8", (90, d), (90, 3))

@@ -13,8 +13,9 @@ except ImportError:
 ERRORS = (ValueError, TypeError, BufferError, MemoryError, OverflowError)
 TOLERANCE = {"d": 1e-9, "f": 1e-3}
 NAMES = ["tile", "product", "symmetric", "profile", "exp_into", "expanded", "rounded", "stored"]
+NAMES += ["align"] * hasattr(_native, "align")  # not in an extension that was built from an older source
 INTEGERS = {"rounded": 1, "stored": 0}  # the number of the array of integers
-UNCHECKED = {"profile", "exp_into", "expanded", *INTEGERS}  # tests/test_native.py compares them
+UNCHECKED = {"profile", "exp_into", "expanded", "align", *INTEGERS}  # tests/test_native.py compares them
 HUGE = [2**31, 2**40, 2**61, 2**62, 2**63 - 1]
 
 
@@ -31,12 +32,13 @@ def called(rng: np.random.Generator) -> str | None:
     shapes |= {"symmetric": [(h, d), (h, p), (h, p)], "profile": [(h, m)], "exp_into": [(h, m)]}
     shapes |= {"expanded": [(h, 1), (m, 1), (h, m)], "rounded": [(h, m), (h, m)]}
     shapes |= {"stored": [(h, m), (m, p), (h, p), (h, p), (m, p)]}
+    shapes |= {"align": [(h, m), (h + 1, m), (h + 1, m)]}
     wrong = rng.random() < 0.4
     arrays = [_array(shape, dtype, rng, wrong) for shape in shapes[name]]
     if name in INTEGERS:
         with np.errstate(invalid="ignore"):
             arrays[INTEGERS[name]] = arrays[INTEGERS[name]].astype(np.int32)
-    arguments = arrays if name in ("exp_into", *INTEGERS) else [kind, a, 1.5, *arrays]
+    arguments = arrays if name in ("exp_into", "align", *INTEGERS) else [kind, a, 1.5, *arrays]
     if name == "stored":
         arguments = [*arrays, bool(rng.integers(2))]
     if name == "symmetric":

@@ -77,6 +77,7 @@
 #define converted TYPED(converted)
 #define round_loop TYPED(round_loop)
 #define stored_loop TYPED(stored_loop)
+#define align_loop TYPED(align_loop)
 
 enum { RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN, KINDS };
 
@@ -421,6 +422,21 @@ static PyObject *py_stored(PyObject *module, PyObject *args)
     return close_call(&call);
 }
 
+static PyObject *py_align(PyObject *module, PyObject *args)
+{
+    Call call = {.opened = 0};
+    PyObject *o[3];
+    const Py_buffer *G = call.arrays, *before = G + 1, *sums = G + 2;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO:align", o, o + 1, o + 2)) return NULL;
+    if (check_processor() == 0 && open_array(&call, o[0], "G", 2, 0) == 0 &&
+        open_array(&call, o[1], "before", 2, 0) == 0 && open_array(&call, o[2], "sums", 2, 1) == 0 &&
+        check_shape(before, "before", G->shape[0] + 1, G->shape[1]) == 0 &&
+        check_shape(sums, "sums", G->shape[0] + 1, G->shape[1]) == 0)
+        RUN(align_loop, G->buf, G->shape[0], G->shape[1], before->buf, sums->buf);
+    return close_call(&call);
+}
+
 static PyMethodDef methods[] = {
     {"instances", py_instances, METH_NOARGS, "instances() -> list: those that this processor runs, the best first."},
     {"active", py_active, METH_NOARGS, "active() -> str: the instance in use."},
@@ -436,6 +452,8 @@ static PyMethodDef methods[] = {
     {"rounded", py_rounded, METH_VARARGS, "rounded(K, out): out = K * (2^31 - 1) as int32, for K from 0 to 1."},
     {"stored", py_stored, METH_VARARGS,
      "stored(Q, V, W, KV, KW, both): KV = Q @ V for a tile of integers; KW = Q' @ W if both are asked for."},
+    {"align", py_align, METH_VARARGS,
+     "align(G, before, sums): sums[s + 1] = (before[s] + before[s + 1] + sums[s]) * G[s] / (2 - G[s]), s = 0, 1, ..."},
     {NULL, NULL, 0, NULL}};
 
 /* Calls share no state but the instance in use, so the module needs no GIL and serves interpreters with a GIL of their own. Headers of the
@@ -627,6 +645,16 @@ TARGET static int exp_loop(real *x, Py_ssize_t n)
     memcpy(last, x, n * sizeof(REAL));
     exponential(last);
     memcpy(x, last, n * sizeof(REAL));
+    return 0;
+}
+
+/* One more point of global alignments, for `pairs` of series side by side: the sums over alignments that end at each of
+   `steps` points, from the sums before that point. */
+TARGET static int align_loop(const real *g, Py_ssize_t steps, Py_ssize_t pairs, const real *before, real *sums)
+{
+    for (Py_ssize_t s = 0; s < steps; s++, g += pairs, before += pairs, sums += pairs)
+        for (Py_ssize_t p = 0; p < pairs; p++)
+            sums[pairs + p] = (before[p] + before[pairs + p] + sums[p]) * (g[p] / (2 - g[p]));
     return 0;
 }
 

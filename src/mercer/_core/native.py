@@ -135,6 +135,19 @@ def stored_products(tile: np.ndarray, V_i: np.ndarray, V_j: np.ndarray, mirrored
     return K_V, Kt_V
 
 
+def align(g: np.ndarray, before: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Return sums[s + 1] = (before[s] + before[s + 1] + sums[s]) κ[s] for all s, κ = g/(2 − g); g may be overwritten."""
+    if hasattr(_native, "align"):  # not in an extension that was built from an older source
+        _native.align(g.reshape(len(g), -1), before.reshape(len(before), -1), sums.reshape(len(sums), -1))
+        return sums
+    g /= 2 - g
+    for s in range(1, len(sums)):
+        np.add(before[s - 1], before[s], out=sums[s])
+        sums[s] += sums[s - 1]
+        sums[s] *= g[s - 1]
+    return sums
+
+
 def _supports(kernel: Any, Z: Array, columns: dict | None = None) -> bool:
     return (
         _native is not None

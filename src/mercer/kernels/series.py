@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.arrays import Array
+from .._core.native import align
 from .._core.registry import register
 from .base import plain
 from .objects import Encoded, Objects, as_objects
@@ -236,14 +237,10 @@ def _sweep(local: Callable[[int], np.ndarray], steps: int) -> Iterator[tuple[int
     """
     for t in range(steps):
         g = local(t)
-        g /= 2 - g
         if t == 0:
             before = np.zeros((len(g) + 1, *g.shape[1:]))
             sums, before[0], logs = np.zeros_like(before), 1.0, np.zeros(g.shape[1:])
-        for s in range(1, len(sums)):
-            np.add(before[s - 1], before[s], out=sums[s])
-            sums[s] += sums[s - 1]
-            sums[s] *= g[s - 1]
+        align(g, before, sums)
         if t % RESCALED == 0:
             size = sums.max(axis=0)
             size[size == 0] = 1.0

@@ -35,9 +35,11 @@ class ContrastiveKernelPCA(KernelTransformer):
         have more variance than in the background; None keeps all axes with a positive eigenvalue of C₁ − αC₀.
     contrast : float or "auto", default=1.0
         α ≥ 0. ``"auto"`` compares contrasts from .1 to 1000 (times tr C₁ / tr C₀), keeps one of each range with similar
-        axes (``contrasts_``), and uses the one with a component of the lowest kurtosis, which groups have.
+        axes (``contrasts_``), and uses the one with a component that falls into two groups most clearly, compared with
+        the background along the same axis.
     kernel : str, Kernel or callable, default="rbf"
-        As in :class:`KernelPCA`, but not ``"precomputed"``. Data-dependent parameters are those for the samples.
+        As in :class:`KernelPCA`, but not ``"precomputed"``. Data-dependent parameters are those for the samples. If
+        the background is added to what is of interest, use ``"linear"`` or a Gaussian kernel with a small ``gamma``.
     solver : {"auto", "exact", "landmarks"} or a solver with landmarks, default="auto"
         The basis of the feature space: all rows, also those of the background, or landmarks. ``"auto"`` uses landmarks
         above 1,500 rows.
