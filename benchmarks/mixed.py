@@ -1,12 +1,14 @@
 """Mixed tables: one kernel for each kind of column, one-hot columns, and Gower's similarity. Takes some minutes.
 
-MERCER_DATA=… python benchmarks/mixed.py
-python benchmarks/mixed.py times        seconds of a fit on 2,000 rows of objects
+    MERCER_DATA=… python benchmarks/mixed.py [--quick] [--seeds 5] [--again]
+    python benchmarks/mixed.py times        seconds of a fit on 2,000 rows of objects
 
-Tables: `heart`, `german` and `covtype` of MERCER_DATA, whose columns with few different values, or with one-hot groups,
-are categories; and `orders`, made from a seed: three groups that differ in two of six categories and two of four
-numbers. Neighbours: accuracy of five nearest neighbours on five components, in five folds. Monitor: area under the ROC
-curve of `KernelPCAMonitor`, fitted on half of the largest class, for the other half and all other classes.
+Tables of at most 500 rows: `heart`, `german`, `breast` and `covtype` of MERCER_DATA, whose columns with few different
+values, or with one-hot groups, are categories; `orders`, made from a seed: three groups that differ in two of six
+categories and two of four numbers; `wine` and `cancer`, half of whose columns are cut into four classes each.
+Neighbours: accuracy of five nearest neighbours on five components, fitted on one half of the rows, for the other.
+Monitor: area under the ROC curve of `KernelPCAMonitor`, fitted on half of the largest class, for the other half and all
+other classes. Means over seeds with standard errors.
 """
 
 import sys
@@ -16,8 +18,10 @@ from functools import partial
 
 import numpy as np
 from data import folder
+from results import Results, options
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import KernelPCA, KernelPCAMonitor
@@ -33,8 +37,9 @@ from mercer.kernels import (
     mixed,
 )
 
-ROWS, COMPONENTS, REPEATS = 900, 5, 5
+ROWS, COMPONENTS = 500, 5
 FEW = 10  # different values: a column of no more is a category
+QUARTILES = (0.25, 0.5, 0.75)
 
 
 def orders(rng):
@@ -59,10 +64,23 @@ def from_file(name, rng):
     return X, y, np.flatnonzero([len(np.unique(column)) <= FEW for column in X.T])
 
 
+def cut(load, rng):
+    """Return a table of scikit-learn, half of whose columns are cut into four classes."""
+    X, y = load(return_X_y=True)
+    some = rng.permutation(len(X))[:ROWS]
+    X, y, categories = X[some], y[some], rng.permutation(X.shape[1])[: X.shape[1] // 2]
+    for j in categories:
+        X[:, j] = np.searchsorted(np.quantile(X[:, j], QUARTILES), X[:, j])
+    return X, y, np.sort(categories)
+
+
 TABLES = {
     "orders": orders,
     **{name: partial(from_file, f"ida_{name}") for name in ("heart", "german")},
+    "breast": partial(from_file, "ida_breast_cancer"),
     "covtype": partial(from_file, "covtype"),
+    "wine": partial(cut, load_wine),
+    "cancer": partial(cut, load_breast_cancer),
 }
 
 
@@ -104,26 +122,20 @@ def ways(X, categories):
     }
 
 
-def neighbours(X, y, kernel):
-    """Return the accuracy of five nearest neighbours on components."""
-    hits = []
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
-        model = KernelPCA(COMPONENTS, kernel=kernel).fit(X[train])
-        knn = KNeighborsClassifier().fit(model.transform(X[train]), y[train])
-        hits.append(knn.score(model.transform(X[test]), y[test]))
-    return np.mean(hits)
+def neighbours(X, y, kernel, seed):
+    """Return the accuracy of five nearest neighbours on the components of one half of the rows, for the other."""
+    train, test = train_test_split(np.arange(len(X)), test_size=0.5, random_state=seed, stratify=y)
+    model = KernelPCA(COMPONENTS, kernel=kernel).fit(X[train])
+    return KNeighborsClassifier().fit(model.transform(X[train]), y[train]).score(model.transform(X[test]), y[test])
 
 
-def monitor(X, y, kernel):
-    """Return the mean area under the ROC curve over random halves of the largest class."""
-    largest, areas = np.bincount(y).argmax(), []
-    for seed in range(REPEATS):
-        rng = np.random.default_rng(seed)
-        normal = rng.permutation(np.flatnonzero(y == largest))
-        train, rest = normal[: len(normal) // 2], np.append(normal[len(normal) // 2 :], np.flatnonzero(y != largest))
-        model = KernelPCAMonitor(KernelPCA(20, kernel=kernel), in_time=False, random_state=seed).fit(X[train])
-        areas.append(roc_auc_score(y[rest] != largest, -model.score_samples(X[rest])))
-    return np.mean(areas)
+def monitor(X, y, kernel, seed):
+    """Return the area under the ROC curve of a monitor of one half of the largest class."""
+    largest, rng = np.bincount(y).argmax(), np.random.default_rng(seed)
+    normal = rng.permutation(np.flatnonzero(y == largest))
+    train, rest = normal[: len(normal) // 2], np.append(normal[len(normal) // 2 :], np.flatnonzero(y != largest))
+    model = KernelPCAMonitor(KernelPCA(20, kernel=kernel), in_time=False, random_state=seed).fit(X[train])
+    return roc_auc_score(y[rest] != largest, -model.score_samples(X[rest]))
 
 
 def times(rng, n=2000):
@@ -147,24 +159,33 @@ def times(rng, n=2000):
         print(f"| {what} | `{' '.join(repr(kernel).split())}` | {time.perf_counter() - start:.1f} |", flush=True)
 
 
-def main(names):
-    """Print a table for neighbours and one for the monitor."""
+def measured(measure, name, way, seed):
+    """Return one figure of one way on one table."""
+    X, y, categories = TABLES[name](np.random.default_rng(seed))
+    rows, kernel = ways(X, categories)[way]
+    return float(measure(rows, y, kernel, seed))
+
+
+def main():
+    """Measure what the file of results does not have, and write a table for neighbours and one for the monitor."""
     warnings.simplefilter("ignore")
-    if names == ["times"]:
+    if sys.argv[1:] == ["times"]:
         return times(np.random.default_rng(0))
-    tables = {name: TABLES[name](np.random.default_rng(0)) for name in names}
-    for title, measure in (("neighbours", neighbours), ("monitor", monitor)):
-        print(f"| {title} |", " | ".join(tables), "|")
-        print("|---" * (len(tables) + 1) + "|")
+    given = options(__doc__, seeds=(5, 2))
+    results, seeds, lines = Results("mixed", given.again), range(given.seeds), []
+    for measure in (neighbours, monitor):
+        lines += [f"| {measure.__name__} | {' | '.join(TABLES)} | mean |", "|---" * (len(TABLES) + 2) + "|"]
         for way in ("`mixed(X)`", "the same, weights by rarity", "one-hot + `RBF()`", "Gower's similarity"):
-            values = []
-            for X, y, categories in tables.values():
-                rows, kernel = ways(X, categories)[way]
-                values.append(f"{measure(rows, y, kernel):.3f}".lstrip("0"))
-            print(f"| {way} |", " | ".join(values), "|")
-        print()
-    return None
+            key = (measure.__name__, way)
+            found = np.array(
+                [[results.once(lambda: measured(measure, t, way, s), *key, t, s) for t in TABLES] for s in seeds]  # noqa: B023
+            )
+            error = found.std(axis=0, ddof=1) / np.sqrt(len(seeds))
+            cells = [f"{mean:.3f} ± {e:.3f}" for mean, e in zip(found.mean(axis=0), error, strict=True)]
+            lines.append(f"| {way} | {' | '.join(cells)} | {found.mean():.3f} |".replace("0.", "."))
+        lines.append("")
+    return results.publish("guides/objects.md", lines[:-1])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(TABLES))
+    main()

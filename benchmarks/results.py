@@ -1,13 +1,14 @@
 """Figures of a benchmark, kept in a file: a run goes on where another stopped, and pages show what the file has.
 
 ``Results("name", command)`` reads and writes ``benchmarks/results/name.json``: the command, the date and the machine of
-the run, and a figure or a list of figures for each key.
+the run, and a figure or a list of figures for each key. ``table`` shows such a file.
 """
 
 import argparse
 import json
 import os
 import platform
+import statistics
 import sys
 from datetime import date
 from importlib.metadata import version
@@ -48,6 +49,21 @@ class Results:
         _, _, after = rest.partition(end)
         told = f"`{self.head['command']}`, {self.head['date']}:"
         path.write_text(f"{before}{begin}\n{told}\n\n" + "\n".join(lines) + f"\n\n{end}{after}")
+
+
+def table(name, columns):
+    """Return a text: means over seeds ± standard errors of the figures with the keys (method, column, seed)."""
+    kept, found = json.loads((FOLDER / f"{name}.json").read_text()), {}
+    for key, figure in kept["figures"].items():
+        method, column, _ = key.split(" | ")
+        found.setdefault(method, {}).setdefault(column, []).append(figure)
+    rows = {method: of for method, of in found.items() if set(columns) <= set(of)}
+    wide = max(map(len, rows))
+    lines = [f"{kept['command']}, {kept['date']}", "", " " * wide + "".join(f"{column:>15}" for column in columns)]
+    for method, of in rows.items():
+        cells = [(statistics.mean(of[c]), statistics.stdev(of[c]) / len(of[c]) ** 0.5) for c in columns]
+        lines.append(f"{method:{wide}}" + "".join(f"{mean:8.2f} ± {error:.2f}" for mean, error in cells))
+    return "\n".join(lines)
 
 
 def _command():

@@ -9,9 +9,10 @@ nine; numbers: two, where the method has two.
 """
 
 import warnings
+from itertools import product
 
 import numpy as np
-from results import Results, options
+from results import Results, options, table
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import (
@@ -56,18 +57,18 @@ def umap(**settings):
 
 
 FOR_CLASSES = {
-    "`KernelPCA`": lambda q: KernelPCA(q),
-    "`SupervisedKernelPCA(supervision=0.5)`": lambda q: SupervisedKernelPCA(q, supervision=0.5),
-    "`SupervisedKernelPCA()`": lambda q: SupervisedKernelPCA(q),
-    "`LinearDiscriminantAnalysis`": lambda q: LinearDiscriminantAnalysis(n_components=q),
+    "KernelPCA": lambda q: KernelPCA(q),
+    "supervision=0.5": lambda q: SupervisedKernelPCA(q, supervision=0.5),
+    "SupervisedKernelPCA": lambda q: SupervisedKernelPCA(q),
+    "LDA": lambda q: LinearDiscriminantAnalysis(n_components=q),
     "PLS": lambda q: PLS(q, classes=True),
     "UMAP, supervised": lambda q: umap(n_components=max(q, 2)),
 }
 FOR_NUMBERS = {
-    "`KernelPCA`": lambda q: KernelPCA(q),
-    "`SupervisedKernelPCA(supervision=0.5)`": lambda q: SupervisedKernelPCA(q, supervision=0.5, target="numbers"),
-    "`SupervisedKernelPCA()`, one component": lambda q: SupervisedKernelPCA(target="numbers"),
-    '`SupervisedKernelPCA(target="rbf")`': lambda q: SupervisedKernelPCA(q, target="rbf"),
+    "KernelPCA": lambda q: KernelPCA(q),
+    "supervision=0.5": lambda q: SupervisedKernelPCA(q, supervision=0.5, target="numbers"),
+    "SupervisedKernelPCA, one": lambda q: SupervisedKernelPCA(target="numbers"),
+    'target="rbf"': lambda q: SupervisedKernelPCA(q, target="rbf"),
     "PLS": lambda q: PLS(q),
     "UMAP, supervised": lambda q: umap(n_components=q, target_metric="l2"),
 }
@@ -123,31 +124,21 @@ def score(model, neighbours, X, y, seed):
     return make_pipeline(StandardScaler(), model, neighbours).fit(X1, y1).score(X2, y2)
 
 
-def lines_of(results, seeds, title, methods, tables, q_of, neighbours):
-    """Return the table of one kind of target: means over seeds, and their standard errors."""
-    lines = [f"| {title} | {' | '.join(tables)} |", "|---" * (len(tables) + 1) + "|"]
-    for method, make in methods.items():
-        cells = []
-        for name, load in tables.items():
-            found = []
-            for seed in seeds:
-                X, y = load(seed)
-                model = lambda: make(q_of(y))  # noqa: B023, E731
-                found.append(results.once(lambda: score(model(), neighbours(), X, y, seed), method, name, seed))  # noqa: B023
-            cells.append(f"{np.mean(found):.3f} ± {np.std(found, ddof=1) / np.sqrt(len(found)):.3f}".replace("0.", "."))
-        lines.append(f"| {method} | {' | '.join(cells)} |")
-    return lines
-
-
 def main():
-    """Measure what the file of results does not have, and write the tables."""
+    """Measure what the file of results does not have, and print the tables."""
     given = options(__doc__, seeds=(10, 3))
     results, seeds = Results("supervised", given.again), range(given.seeds)
     warnings.simplefilter("ignore")
     few = lambda y: min(len(np.unique(y)) - 1, MOST)  # noqa: E731
-    lines = lines_of(results, seeds, "classes", FOR_CLASSES, CLASSES, few, KNeighborsClassifier)
-    lines += ["", *lines_of(results, seeds, "numbers", FOR_NUMBERS, NUMBERS, lambda y: 2, KNeighborsRegressor)]
-    results.publish("guides/supervised.md", lines)
+    for methods, tables, q_of, neighbours in (
+        (FOR_CLASSES, CLASSES, few, KNeighborsClassifier),
+        (FOR_NUMBERS, NUMBERS, lambda y: 2, KNeighborsRegressor),
+    ):
+        for (method, make), (name, load), seed in product(methods.items(), tables.items(), seeds):
+            X, y = load(seed)
+            work = lambda: score(make(q_of(y)), neighbours(), X, y, seed)  # noqa: B023, E731
+            results.once(work, method, name, seed)
+        print(table("supervised", tables))
 
 
 if __name__ == "__main__":

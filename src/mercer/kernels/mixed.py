@@ -1,5 +1,6 @@
 """The kernel of a mixed table, made from the types of its columns."""
 
+from collections import Counter
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -11,16 +12,17 @@ from .categorical import Categorical
 from .compose import OnColumns
 from .objects import as_objects
 from .radial import RBF
-from .width import DEFAULT_ROWS, median_distance
+
+EXPONENT = 0.25  # a: −log k at the mean distance of two rows; chosen on twelve tables, each left out (docs/design.md)
 
 
 def mixed(X: Any, categorical: Sequence[Any] | None = None) -> Kernel:
     """Return ``OnColumns(RBF(…), numbers) * OnColumns(Categorical(…), categories)`` with widths from a table.
 
-    Each column of numbers is divided by its standard deviation. At the median distance of its own kind, the exponents
-    of the two kernels add up to −½, each with the share of its columns among all: one wide category does not outweigh
-    ten numbers, nor the other way round. Missing numbers are left out here, and refused in ``fit``; a missing category
-    is a category.
+    Each column of numbers is divided by its standard deviation. At the mean distance of its own kind, the exponents of
+    the two kernels add up to −¼, each with the share of its columns among all: one wide category does not outweigh ten
+    numbers, nor the other way round. Missing numbers are left out here, and refused in ``fit``; a missing category is a
+    category.
 
     Parameters
     ----------
@@ -74,15 +76,14 @@ def _is_category(X: Any, values: np.ndarray, name: Any) -> bool:
 
 
 def _of_numbers(values: np.ndarray, share: float) -> RBF:
-    """exp(−½ share Σ(Δ/s)²/m), s the standard deviations and m the median of Σ(Δ/s)²."""
-    values = values.astype(float)
-    complete = values[~np.isnan(values).any(axis=1)]
-    scale = np.nanstd(values, axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    median = (median_distance(complete / scale, most=DEFAULT_ROWS) if len(complete) else 1.0) or 1.0
-    return RBF(lengthscale=(scale * np.sqrt(median / share)).tolist())
+    """exp(−a share Σ(Δ/s)²/2d), s the standard deviations: the mean of Σ(Δ/s)² over all pairs is 2d."""
+    scale = np.nanstd(values.astype(float), axis=0)
+    widths = np.where(scale > 0, scale, 1.0) * np.sqrt(values.shape[1] / (EXPONENT * share))
+    return RBF(lengthscale=widths.tolist())
 
 
 def _of_categories(values: np.ndarray, share: float) -> Categorical:
-    kernel = Categorical().bind(values)
-    return Categorical(gamma=float(kernel.gamma) * share)
+    """exp(−a share h/m), h the share of columns that differ and m its mean over all pairs."""
+    counts = [np.array([*Counter(map(Categorical.cell, column)).values()]) for column in values.T]
+    mean = np.mean([1 - np.sum((count / len(values)) ** 2) for count in counts])
+    return Categorical(gamma=float(EXPONENT * share / mean) if mean > 0 else 1.0)

@@ -22,7 +22,7 @@ from .primal import primal
 from .subspace import Subspace
 from .supervised import on_basis
 
-CANDIDATES = np.geomspace(0.1, 1000, 40)  # contrasts, in units of tr C₁ / tr C₀
+CANDIDATES = np.geomspace(0.1, 1000, 20)  # contrasts, in units of tr C₁ / tr C₀
 ALIKE = 0.5  # |det WᵀW′| of two sets of axes: above it they show the same
 SHOWN = 2  # axes that are compared: those of a picture
 
