@@ -1,4 +1,4 @@
-"""Checkpoints of long iterations: a fit that was interrupted goes on where it was when it is run again."""
+"""Checkpoints of long iterations: a fit that was interrupted continues where it stopped when it is run again."""
 
 import hashlib
 from collections.abc import Iterator

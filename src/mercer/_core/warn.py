@@ -49,7 +49,7 @@ class IndefiniteKernelWarning(MercerWarning):
 
 
 class ComponentsWarning(MercerWarning):
-    """Fewer components than asked for, or components that mean little."""
+    """Fewer components than requested, or components that are not informative."""
 
 
 class NoiseWarning(MercerWarning):

@@ -52,7 +52,7 @@ _refitted = available_if(lambda self: self.refit)
 class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """:class:`KernelPCAClassifier` with kernel, shrinkage, priors, noise and components chosen by cross-validation.
 
-    One eigendecomposition for each kernel, shrinkage, fold and class serves all numbers of components, noise ratios and
+    One eigendecomposition for each kernel, shrinkage, fold and class covers all numbers of components, noise ratios and
     priors, by cumulative sums. Of all combinations whose mean error over the folds is within two standard errors of the
     smallest, the one with the best probabilities is chosen: the smallest log-loss, after division of the log densities
     by the best temperature. Among equal ones it is the first, in the order of the grids: kernels, shrinkages, priors,

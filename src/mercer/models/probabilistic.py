@@ -66,7 +66,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     kernel, center, preimage : see :class:`KernelPCA`
         The same parameters; ``sample`` uses ``preimage`` too.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks", "em"} or a solver, default="auto"
-        As in :class:`KernelPCA`, or ``"em"`` for Zhou's expectation maximisation, which is the slowest and serves for
+        As in :class:`KernelPCA`, or ``"em"`` for Zhou's expectation maximisation, which is the slowest and is meant for
         comparison.
     max_iter : int, default=1000
         Maximum number of iterations of ``solver="em"``.

@@ -1,4 +1,4 @@
-"""Charts of what lies behind alarms and choices: statistics in time, contributions, importance, numbers compared."""
+"""Charts of alarms and choices: statistics in time, contributions, importance, scores of candidates."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes
     of : {"spe", "t2"}, default="spe"
         The statistic.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def timeline(values: Any, limit: float, of: str = "spe", ax: Axes | None = None)
     of : {"spe", "t2"}, default="spe"
         The statistic.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def alarms(chart: Any, start: int | None = None, ax: Axes | None = None) -> Axes
     start : int, default=None
         The row where a fault began, if it is known: the delay to the first alarm is then given.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -151,12 +151,12 @@ def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) 
     unit : str
         What the score is.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -187,12 +187,12 @@ def contributions(monitor: Any, X: Any, of: str | None = None, names: Any = None
     names : sequence of str, default=None
         Names of the variables; those of the table by default.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -220,12 +220,12 @@ def importance(values: Any, names: Any = None, ax: Axes | None = None) -> Axes:
     names : sequence of str, default=None
         Names of the variables; those of the table by default.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -250,12 +250,12 @@ def calibration(confidence: Any, right: Any, ax: Axes | None = None) -> Axes:
     right : array-like of shape (n_samples,)
         Whether the prediction is right.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------

@@ -24,12 +24,12 @@ def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
     labels : array-like of shape (n_samples,), default=None
         Classes, or numbers, such as a column of the table.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def scree(model: Any, ax: Axes | None = None, *, linear: Any = None) -> Axes:
     model : estimator
         A fitted model.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
     linear : array-like of shape (n_components,), default=None
         Shares of linear PCA, whose running sum is drawn, too.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -111,12 +111,12 @@ def residuals(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     X : array-like of shape (n_samples, n_features)
         Rows.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -143,12 +143,12 @@ def kernel_matrix(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     X : array-like of shape (n_samples, n_features)
         Rows.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------

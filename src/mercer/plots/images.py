@@ -14,7 +14,7 @@ GAP = 1  # pixels between pictures
 
 
 def images(X: Any, shape: Any = None, n_columns: int = 10, ax: Axes | None = None) -> Axes:
-    """Draw rows as small pictures of a shape (height, width); of a square one where none is given.
+    """Draw rows as small pictures.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def images(X: Any, shape: Any = None, n_columns: int = 10, ax: Axes | None = Non
     n_columns : int, default=10
         Pictures side by side.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def images(X: Any, shape: Any = None, n_columns: int = 10, ax: Axes | None = Non
 
 
 def denoised(model: Any, X: Any, shape: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw noisy rows above, and what the model makes of them below.
+    """Draw noisy rows above, and the denoised rows below.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ def denoised(model: Any, X: Any, shape: Any = None, ax: Axes | None = None) -> A
     shape : tuple of int, default=None
         Height and width of a picture; a square by default.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -101,12 +101,12 @@ def walk(model: Any, first: Any, last: Any, n_steps: int = 10, shape: Any = None
     shape : tuple of int, default=None
         Height and width of a picture; a square by default.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -125,25 +125,25 @@ def walk(model: Any, first: Any, last: Any, n_steps: int = 10, shape: Any = None
 def latent_grid(
     model: Any, components: Any = (0, 1), n_steps: int = 10, shape: Any = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw what lies behind a grid over two components: the first from left to right, the second upwards.
+    """Draw the pre-images of a grid over two components: the first from left to right, the second upwards.
 
     Parameters
     ----------
     model : estimator
         A fitted model.
     components : tuple of int, default=(0, 1)
-        Which two, from 0.
+        Indices of the two components.
     n_steps : int, default=10
         Pictures to a side.
     shape : tuple of int, default=None
         Height and width of a picture; a square by default.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Maps over the plane: what a model says of every point around two-dimensional data."""
+"""Maps over the plane: a function of the model at every point around two-dimensional data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def contours(model: Any, X: Any, component: int = 0, ax: Axes | None = None) -> 
     X : array-like of shape (n_samples, 2)
         Rows of two columns.
     component : int, default=0
-        Which one, from 0.
+        Index of the component.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -60,12 +60,12 @@ def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     X : array-like of shape (n_samples, 2)
         Rows of two columns.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -94,12 +94,12 @@ def density(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     X : array-like of shape (n_samples, 2)
         Rows of two columns.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def density(model: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def _above(values: Any) -> Any:
-    """Values from 0 up; far below their middle nothing is told apart."""
+    """Return the values above their median, from 0; lower values become 0."""
     floor = np.median(values)
     return np.maximum(values - floor, 0)
 
@@ -130,12 +130,12 @@ def responsibilities(mixture: Any, X: Any, ax: Axes | None = None) -> Axes:
     X : array-like of shape (n_samples, 2)
         Rows of two columns.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------
@@ -165,12 +165,12 @@ def regions(classifier: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     y : array-like of shape (n_samples,)
         Their classes.
     ax : matplotlib axes, default=None
-        Where to draw; a new figure by default.
+        Axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib axes
-        For titles, limits and more.
+        The axes, for example to set titles and limits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one style of all pictures, and pictures as SVG for a page."""
+"""The style of all pictures, and pictures as SVG for a page."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def colour(i: int) -> str:
 
 
 def plain(name: Any) -> str:
-    """Return a name as it is to be drawn: a dollar begins no formula, an underscore hides no legend."""
+    """Return a name that matplotlib draws as it is: dollars and leading underscores have no special meaning."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
 def scale_of(picture: Any, ax: Axes) -> None:
-    """Draw the scale of a picture's colours beside it, in our ink."""
+    """Draw a colour bar beside a picture, in our style."""
     bar = ax.figure.colorbar(picture, ax=ax, shrink=0.75)
     bar.ax.tick_params(colors=INK, labelsize=8, width=0.6, length=3)
     bar.outline.set(edgecolor=INK, linewidth=0.6)

@@ -128,7 +128,7 @@ def _rows(subspace: Subspace, rows: Array | None, sparse: bool) -> Array:
 
 
 def check_radial(method: Any, kernel: Kernel) -> None:
-    """Refuse a kernel that is no function of the distance, and name the method that serves it."""
+    """Raise an error for a kernel that is not a function of the distance, and name a method that supports it."""
     if not isinstance(kernel, Radial):
         raise ValueError(
             f"{type(method).__name__} needs a radial kernel, and this model has {kernel!r}. "

@@ -27,7 +27,7 @@ class Compensated:
     number gives c itself (in units of the lengthscale where the kernel has one): d·σ² for Gaussian noise in d columns.
     Pre-images of coordinates are those of ``method``.
 
-    It serves radial kernels. It helps most where noise is strong and columns are many; on clean rows it changes little.
+    It needs a radial kernel. It helps most if the noise is strong and there are many columns; clean rows hardly change.
 
     Examples
     --------

@@ -16,7 +16,7 @@ FLAT = 1e-9  # of the largest: directions of the neighbours below this hold noth
 @register("distances")
 @dataclass(frozen=True)
 class Distances:
-    """The point whose distances to ``neighbours`` anchors fit best those that the kernel tells.
+    """The point whose distances to ``neighbours`` anchors fit best those computed from the kernel.
 
     ‖f − φ(zᵢ)‖² = 2 − 2κ(tᵢ) is solved for tᵢ, and the neighbours' own coordinates turn distances into a point.
 

@@ -95,7 +95,7 @@ def n_components(
     max_components : int, default=None
         The largest number to consider; None for all, which needs all eigenvalues.
     cv : int or splitter, default=5
-        Folds of ``rule="likelihood"``; one decomposition of each serves all numbers of components.
+        Folds of ``rule="likelihood"``; one decomposition of each is used for all numbers of components.
     random_state : int or None, default=None
         Seed for the folds and the permutations.
 
