@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from ..._core.tiles import map_rows
+from ...kernels import sqdist
+
 REFERENCE = 2000  # rows by which others are judged
 NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a row's surroundings
 SUPPOSED = 0.1  # share of abnormal rows in one cluster that is seen if the share is not known
@@ -48,11 +51,13 @@ def isolation(X: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarr
     k is larger than the number of abnormal rows where ``share`` of them are, so that no cluster of abnormal rows is
     dense, even if the share is somewhat too small.
     """
-    from sklearn.neighbors import NearestNeighbors
-
     some = _some(X, rng)
     k = min(NEIGHBOURS + round(share * len(some)), len(some) - 1)
-    return NearestNeighbors(n_neighbors=k + 1).fit(some).kneighbors(X)[0][:, -1]  # a row is its own first neighbour
+
+    def kth(x: np.ndarray) -> np.ndarray:  # a row is its own first neighbour
+        return np.sqrt(np.partition(sqdist(x, some), k, axis=1)[:, k])
+
+    return map_rows(kth, X, width=len(some))
 
 
 def nearest(isolated: np.ndarray, share: float) -> np.ndarray:
