@@ -1,6 +1,6 @@
 """What the monitor promises: false alarms at the rate α, and detections in spite of abnormal training rows.
 
-    MERCER_DATA=… python benchmarks/monitor_rates.py false-alarms | contaminated [--seeds 5] [--again]
+    MERCER_DATA=… python benchmarks/monitor_rates.py false-alarms | contaminated | drift [--seeds 5] [--again]
 
 False alarms: fitted on 500 normal rows, the share of alarms among 2000 further normal rows, for several α. Rows are
 drawn (normal, a ring, heavy tails), simulated (three tanks, a new run), or read (normal rows of six tables in a random
@@ -9,15 +9,20 @@ order, the second normal run of the Tennessee Eastman process).
 Contaminated training: 500 rows, of which a share is abnormal, in all tables with at least 70 abnormal rows; the share
 is given, estimated (``"auto"``) or not (0). Detections among abnormal rows and false alarms among normal ones, both not
 fitted on, at α = 1 %; over all tables, and over those where a monitor fitted on normal rows finds a third of them.
+
+Drift: how often simulated processes that are steady, and that drift slowly by one or two standard deviations in all
+columns, raise the warning of drift.
 """
 
 import argparse
 import warnings
+from itertools import product
 
 import numpy as np
 from anomalies import DIGITS, RARE, error, line, names, read
 from monitor_te import read as read_te
 from results import Results
+from scipy.signal import lfilter
 
 from mercer import KernelPCAMonitor
 from mercer.datasets import three_tanks
@@ -27,6 +32,8 @@ TRAIN, TEST = 500, 2000
 TABLES = ("mammography", "musk", "pendigits", "satimage2", "shuttle", "thyroid")
 SHARES = (0.0, 0.02, 0.05, 0.1)
 SHOWN = 1 / 3  # detections after training on normal rows
+RAMPS = (0, 1, 2)
+BEFORE = 400  # rows of an autoregression before the first one, so that its start is forgotten
 ABNORMAL = 200  # abnormal rows that are scored at most
 
 
@@ -125,7 +132,37 @@ def detected(train, fresh, faulty, given, seed):
     return [round(float(value), DIGITS) for value in row]
 
 
-TABLES_OF = {"false-alarms": false_alarms, "contaminated": contaminated}
+def drift(results, seeds):
+    """Write how often processes that are steady, or drift, raise the warning of drift."""
+    yield from ("| process | rows | " + " | ".join(f"drift of {ramp:g} sd" for ramp in RAMPS) + " |", "|---" * 5 + "|")
+    for name, n in product(PROCESSES, (TRAIN, 2 * TRAIN)):
+        keys = [[(name, n, ramp, seed) for seed in range(seeds)] for ramp in RAMPS]
+        rates = [np.mean([results.once(lambda: warned(*key), *key) for key in row]) for row in keys]  # noqa: B023
+        yield line(name, [f"{n}", *(f"{rate:.0%}" for rate in rates)])
+
+
+def warned(name, n, ramp, seed):
+    """Return 1 if rows to which a slow drift of ``ramp`` standard deviations is added raise the warning."""
+    X = PROCESSES[name](seed, n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        KernelPCAMonitor(random_state=seed).fit(X + ramp * X.std(axis=0) * np.linspace(0, 1, n)[:, None])
+    return int(any("drift" in str(warning.message) for warning in caught))
+
+
+def autoregression(seed, n, memory):
+    """Four autoregressive sources seen by eight sensors with noise."""
+    rng, mixing = np.random.default_rng(seed), np.random.default_rng(5).normal(size=(4, 8))
+    steps = np.sqrt(1 - memory**2) * rng.normal(size=(n + BEFORE, 4))
+    return lfilter([1], [1, -memory], steps, axis=0)[BEFORE:] @ mixing + 0.3 * rng.normal(size=(n, 8))
+
+
+PROCESSES = {"three tanks": lambda seed, n: three_tanks(seed, n=n)[0]}
+PROCESSES |= {
+    f"autoregression, {memory}": lambda seed, n, memory=memory: autoregression(seed, n, memory)
+    for memory in (0.5, 0.9, 0.97)
+}
+TABLES_OF = {"false-alarms": false_alarms, "contaminated": contaminated, "drift": drift}
 
 
 def main():
