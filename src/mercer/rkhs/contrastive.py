@@ -76,10 +76,10 @@ class Contrast:
         """
         unit = np.trace(self.C) / max(float(np.trace(self.background)), np.finfo(float).tiny)
         found = [(alpha * unit, self.axes(alpha * unit, SHOWN).vectors) for alpha in CANDIDATES]
-        groups = _ranges([(alpha, W) for alpha, W in found if W.shape[1]])
-        if not groups:
+        shown = max(W.shape[1] for _, W in found)  # a contrast with fewer positive eigenvalues makes half a picture
+        if shown == 0:
             return 0.0, np.zeros(1)
-        few = [group[len(group) // 2] for group in groups]
+        few = [group[len(group) // 2] for group in _ranges([(alpha, W) for alpha, W in found if W.shape[1] == shown])]
         best = max(few, key=lambda pair: np.max(separation(self.F @ pair[1]) - separation(self.F0 @ pair[1])))
         return float(best[0]), np.array([alpha for alpha, _ in few])
 
