@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_val_predict
@@ -665,13 +666,23 @@ def test_the_scale_of_the_limiting_rule_is_found():
     assert not biases.any()
 
 
+def test_the_limiting_rule_is_as_sure_as_it_is_right_if_axes_are_nearly_as_many_as_samples():
+    """The distances of held-out rows have the unit of the fit on all samples, not that of each fold."""
+    X, y = load_digits(return_X_y=True)
+    model = KernelPCAClassifier(noise_ratio=0.0, n_components=15).fit(X[:200], y[:200])
+    P = model.predict_proba(X[200:800])
+    right = model.classes_[P.argmax(axis=1)] == y[200:800]
+    assert P.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.07)
+
+
 def test_the_calibration_minimises_the_loss_with_its_prior():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=300)
     joint = 8 * (rng.normal(size=(300, 3)) + np.eye(3)[y]) + [2.0, 0.0, -2.0]
     w = rng.random(300) / 150
 
-    target = np.eye(3)[y] * (1 - 1 / 302) + 1 / 302 / 3  # Platt's doubt of n + 2 rows
+    doubt = calibration.doubt_of(300)
+    target = np.eye(3)[y] * (1 - doubt) + doubt / 3
 
     def loss(T, b):
         return b @ b / 600 - w @ np.sum(target * log_softmax(joint / T + b, axis=1), axis=1)
@@ -733,7 +744,8 @@ def test_log_losses_of_the_search_are_those_at_the_best_temperature(data):
     ).fit(X, y)
     raw = KernelPCAClassifier(n_components=3, kernel=RBF(0.5), noise_ratio=1e-4, calibration=None, solver="exact")
     numbers = np.unique(y, return_inverse=True)[1]
-    target = (1 - 1 / (len(y) + 2)) * np.eye(3)[numbers] + 1 / (len(y) + 2) / 3
+    doubt = calibration.doubt_of(len(y))
+    target = (1 - doubt) * np.eye(3)[numbers] + doubt / 3
     joint = cross_val_predict(raw, X, y, cv=PredefinedSplit(fold), method="decision_function")
     losses = [-np.mean(np.sum(target * log_softmax(joint / 2.0**k, axis=1), axis=1)) for k in range(14)]
     assert -search.best_score_ == pytest.approx(min(losses), rel=1e-6)

@@ -19,7 +19,7 @@ from ..kernels import Kernel, Precomputed, as_kernel
 from ..linalg.eigenpairs import Report
 from ..linalg.operators import Dense, Gram
 from ..rkhs import FeatureGaussian, Subspace, principal_subspace
-from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, variance_within
+from ..rkhs.classes import class_joint, class_subspaces, feature_gaussians, limit_scale, variance_within
 from ..rkhs.mixture import FeatureMixture, relative_logs
 from ..rkhs.positive import PositivePart, given
 from . import diagnostics, validation
@@ -283,7 +283,8 @@ class KernelPCAClassifier(
             return np.column_stack(relative_logs([_mixture_of(density) for density in densities], X)) + log_prior
         if self.density is not None:
             return np.column_stack([density.score_samples(X) for density in densities]) + log_prior
-        return class_joint(densities, X, log_prior, shares)
+        scale = limit_scale(self._subspaces(), self._shares)  # of the fit on all samples, also in calibration
+        return class_joint(densities, X, log_prior, shares, scale)
 
     @rowwise
     def decision_function(self, X: Any) -> np.ndarray:

@@ -158,22 +158,26 @@ def feature_gaussians(
 
 
 def class_joint(
-    densities: Sequence[FeatureGaussian], X: Array, log_prior: np.ndarray, shares: Sequence[float]
+    densities: Sequence[FeatureGaussian], X: Array, log_prior: np.ndarray, shares: Sequence[float], scale: float
 ) -> np.ndarray:
-    """Return log p_c − ½L̂_c up to a constant of the row (Zhou eq. 21), or −½r²_c/τ at ρ = 0 (eq. 23): (n, n_classes).
+    """Return log p_c − ½L̂_c up to a constant of the row (Zhou eq. 21): (n, n_classes).
 
-    τ, the mean of r² over the training rows, only sets the scale, which the limit does not determine.
+    At ρ = 0 it is −½r²_c/scale (eq. 23); the limit does not determine the scale, see :func:`limit_scale`.
     """
     subspaces, rho = [density.subspace for density in densities], densities[0].rho
     parts = relative_splits(subspaces, X)
     if rho > 0:
         both = zip(parts, subspaces, strict=True)
         return np.column_stack([-energy(Y, r2, s.variances, rho) / 2 for (Y, r2), s in both]) + log_prior
-    variance = pooled_variance(subspaces, shares)
-    r2 = np.array([outside for _, outside in parts])
-    moved = untied(r2, _closer(parts, subspaces, FINER * variance), log_prior, _tie_width(parts, subspaces))
+    finer = _closer(parts, subspaces, FINER * pooled_variance(subspaces, shares))
+    moved = untied(np.array([outside for _, outside in parts]), finer, log_prior, _tie_width(parts, subspaces))
+    return -moved.T / (2 * scale)
+
+
+def limit_scale(subspaces: Sequence[Subspace], shares: Sequence[float]) -> float:
+    """Return the mean of r² over the training rows, or a small share of their variance if that is larger."""
     left = sum(p * (s.total_variance - s.variances.sum()) for p, s in zip(shares, subspaces, strict=True))
-    return -moved.T / (2 * (max(left, SOFT * variance) or 1.0))
+    return float(max(left, SOFT * pooled_variance(subspaces, shares))) or 1.0
 
 
 def relative_splits(subspaces: Sequence[Subspace], X: Array) -> list[tuple[np.ndarray, np.ndarray]]:

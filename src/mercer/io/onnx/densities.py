@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ...rkhs import FeatureGaussian, Subspace
-from ...rkhs.classes import FINER, SOFT, TIE_POWER, pooled_variance
+from ...rkhs.classes import FINER, TIE_POWER, limit_scale, pooled_variance
 from ...rkhs.gaussian import energy
 from ...rkhs.subspace import splitter
 from . import namespace as xp
@@ -98,8 +98,7 @@ def _limit(parts: Sequence, subspaces: Sequence[Subspace], log_prior: np.ndarray
     near = near & (finer <= lowest + float(np.finfo(float).eps ** 0.5) * xp.abs(lowest))
     winner = xp.argmax(xp.where(near, log_prior, -np.inf), axis=1)
     moved = xp.where(winner[:, None] == np.arange(len(parts)), best - width, r2)
-    left = sum(p * (s.total_variance - s.variances.sum()) for p, s in zip(shares, subspaces, strict=True))
-    return moved * (-0.5 / (max(float(left), SOFT * variance) or 1.0))
+    return moved * (-0.5 / limit_scale(subspaces, shares))
 
 
 def _finer(parts: Sequence, subspaces: Sequence[Subspace], rho: float) -> Tensor:
