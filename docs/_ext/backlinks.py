@@ -84,7 +84,8 @@ def pattern(name: str) -> re.Pattern:
     if last[0].isupper() and module != "dropin":
         strings = [f"|[\"'`]{each}[\"'`]" for each in registered(reference()[name])]
         return re.compile(rf"(?<![\w.])(?:\w+\.)?{last}\b(?!\w)" + "".join(strings))
-    return re.compile(rf"\b{module}\.{last}\b|from {re.escape(home)} import [^\n]*\b{last}\b")
+    alone = rf"|`{last}[`(]" if "_" in last else ""  # other names of functions are also those of parameters
+    return re.compile(rf"\b{module}\.{last}\b|from {re.escape(home)} import [^\n]*\b{last}\b{alone}")
 
 
 def registered(value: Any) -> list[str]:
@@ -111,10 +112,13 @@ def _returned(value: Any) -> str:
 
 
 def theory(name: str) -> Section:
-    """Return the first section that contains a name, of the pages on its module."""
+    """Return the first section that contains a name, of the pages on its module; that of its maker for a result."""
     places = next((places for module, places in THEORY.items() if name.startswith(module)), ANY)
     found = (section for page in places for section in sections(page) if pattern(name).search(code(section.text)))
-    return next(found, None) or sections(places[0])[0]._replace(anchor="")
+    if section := next(found, None):
+        return section
+    made = makers(name)
+    return theory(made[0]) if made else sections(places[0])[0]._replace(anchor="")
 
 
 @cache

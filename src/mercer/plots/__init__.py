@@ -7,7 +7,7 @@ try:
     from . import papers
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"Pictures need {error.name}, which is not here: pip install 'mercer[plots]'", name=error.name
+        f"Plots need {error.name}, which is not installed: pip install 'mercer[plots]'", name=error.name
     ) from None
 
 from .charts import alarms, calibration, chart, choice, contributions, importance, same_limits, timeline

@@ -75,7 +75,7 @@ def serve(
         from .server import SECONDS, Explorer, open_browser
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"The explorer needs {error.name}, which is not here: pip install 'mercer[explore]'", name=error.name
+            f"The explorer needs {error.name}, which is not installed: pip install 'mercer[explore]'", name=error.name
         ) from None
     explorer = Explorer(load, seconds=SECONDS if seconds is None else seconds)
     report(explorer.url)
