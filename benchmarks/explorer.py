@@ -132,17 +132,20 @@ def _cpu(process):
 
 
 def print_starts(browser, folder, given):
-    """Print one line for each way to start, the digits first."""
+    """Print one line for each way to start."""
+    browser.ask("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
+    for name, arguments in ({given: shlex.split(given)} if given else ways(folder)).items():
+        cells = [f"{what} {value:.2f}" for what, value in started(browser, arguments).items()]
+        print(f"{name or 'digits'}: {', '.join(cells)} (bar {MAP_SECONDS:g} s to the map)", flush=True)
+
+
+def ways(folder):
+    """The ways to start: built-in digits, a table, a model file of it."""
     table, model = str(Path(folder) / "wine.csv"), str(Path(folder) / "wine.mercer")
     wine = load_wine()
-    head = ",".join(wine.feature_names)
-    np.savetxt(table, wine.data, delimiter=",", header=head, comments="", fmt="%.6g")
+    np.savetxt(table, wine.data, delimiter=",", header=",".join(wine.feature_names), comments="", fmt="%.6g")
     subprocess.run([sys.executable, "-m", "mercer", "fit", table, "-o", model], check=True, capture_output=True)
-    browser.ask("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
-    ways = {"digits": [], "wine.csv": [table], "wine.mercer wine.csv": [model, table]}
-    for name, arguments in ({given: shlex.split(given)} if given else ways).items():
-        cells = [f"{what} {value:.2f}" for what, value in started(browser, arguments).items()]
-        print(f"{name}: {', '.join(cells)} (bar {MAP_SECONDS:g} s to the map)", flush=True)
+    return {"digits": [], "wine.csv": [table], "wine.mercer wine.csv": [model, table]}
 
 
 def main():
@@ -155,7 +158,7 @@ def main():
         raise SystemExit("There is no Chromium: apt install chromium")
     chromium.PATIENCE = PATIENCE
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {COLUMNS} columns")
-    with tempfile.TemporaryDirectory() as folder, Chromium(folder) as browser:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Chromium(folder) as browser:
         if options.start is not None:
             print_starts(browser, folder, options.start)
             return

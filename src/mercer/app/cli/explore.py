@@ -68,6 +68,7 @@ def explore(
     from ..explore import serve
 
     _check(data, rows)
+    postpone("scipy.stats")  # scikit-learn imports it for one function, in half of its time
     size = None if image is None else _size(image)
     report = (lambda url: print_json({"url": url})) if json else click.echo
     serve(lambda: _session(data, rows, size, options), browser=not no_browser, report=report, seconds=time_limit)
@@ -91,7 +92,6 @@ def _size(image: str) -> tuple[int, int]:
 
 def _session(data: str | None, rows: str | None, image: Any, options: dict[str, Any]) -> Session:
     """Return what the page begins with."""
-    postpone("scipy.stats")  # scikit-learn imports it for one function, in half a second
     from ..explore.data import digits, of_table
     from ..explore.session import Session
 
