@@ -67,6 +67,12 @@ def plain(app, what, name, obj, options, lines):
         lines[i] = "".join(parts)
 
 
+def alternatives(app, name, source):
+    """Describe the thumbnails of the gallery, which Sphinx-Gallery leaves without a text, by their tooltips."""
+    if name == "gallery/index":
+        source[0] = re.sub(r'(tooltip="([^"]+)".*?:alt:)(?=\n)', r"\1 \2", source[0], flags=re.DOTALL)
+
+
 def tour(app, error):
     """Write the recorded tour of the explorer beside the pages."""
     if error is None and app.builder.format == "html":
@@ -76,4 +82,5 @@ def tour(app, error):
 def setup(app):
     """Called by Sphinx."""
     app.connect("build-finished", tour)
+    app.connect("source-read", alternatives)
     app.connect("autodoc-process-docstring", plain, priority=400)  # before numpydoc
