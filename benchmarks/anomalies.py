@@ -1,7 +1,7 @@
 """Abnormal rows in nineteen tables: the default monitor beside PyOD's and scikit-learn's detectors.
 
     MERCER_DATA=… make bench-peers
-    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 5] [--rows 1000] [--again] [--large [skin …]]
+    MERCER_DATA=… python benchmarks/anomalies.py [--seeds 5 3] [--rows 1000] [--again] [--large [skin …]]
 
 Two protocols, the same for all. *Normal*: fitted on half of the normal rows, at most ``rows`` of them; the other normal
 rows and all abnormal ones are scored. *Contaminated*: fitted on half of all rows with the abnormal ones among them,
@@ -143,7 +143,7 @@ def measured(results, name, seeds, rows, protocol):
 def table(found, protocol):
     """Yield the lines of a table: figures of each data set, and means with standard errors."""
     columns = list(next(iter(found.values())))
-    yield from (f"Fitted on {protocol} rows:", "")
+    yield from (f"Fitted on {protocol} rows, means of {len(next(iter(found.values()))[columns[0]])} draws:", "")
     yield "| table | " + " | ".join(columns) + " |"
     yield "|---" * (len(columns) + 1) + "|"
     for name, row in found.items():
@@ -202,7 +202,7 @@ def large(tables, limit):
 def main():
     """Measure what the file of results does not have, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs=2, default=(5, 3), help="draws for each of the two protocols")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--again", action="store_true", help="ignore figures that are kept from an earlier run")
     parser.add_argument("--large", nargs="*", metavar="TABLE", help="time and memory of whole tables")
@@ -217,8 +217,8 @@ def main():
         large(options.large or LARGE, options.limit)
         return
     results, lines = Results("anomalies", options.again), []
-    for protocol in PROTOCOLS:
-        found = {name: measured(results, name, options.seeds, options.rows, protocol) for name in names()}
+    for protocol, seeds in zip(PROTOCOLS, options.seeds, strict=True):
+        found = {name: measured(results, name, seeds, options.rows, protocol) for name in names()}
         lines += table(found, protocol)
     results.publish("monitoring.md", lines[:-1])
 
