@@ -176,6 +176,7 @@ class Coordinates:
     outside: np.ndarray
     R: np.ndarray | None
     report: Report
+    K: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -205,7 +206,7 @@ class Coordinates:
         K = (Gram(kernel, X) if gram is None else gram).dense()
         if kernel.definite:
             F = pivoted_cholesky(K)[0]
-            return cls(kernel, X, F, _outside(K.diagonal(), F), None, reported(kernel, Report(solver, 1, 0.0)))
+            return cls(kernel, X, F, _outside(K.diagonal(), F), None, reported(kernel, Report(solver, 1, 0.0)), K)
         pairs = eigenpairs(Dense(K), None, Exact(), definite=False)  # negative eigenvalues are left out
         root = np.sqrt(pairs.values)
         F = pairs.vectors * root
@@ -218,8 +219,8 @@ class Coordinates:
 
     @cached_property
     def gram(self) -> np.ndarray:
-        """⟨fₙ, fₘ⟩: (n, n)."""
-        return self.F @ self.F.T
+        """⟨fₙ, fₘ⟩, which is K if the basis spans all φ(xₙ): (n, n)."""
+        return self.F @ self.F.T if self.K is None else self.K
 
 
 def _outside(diagonal: np.ndarray, F: np.ndarray) -> np.ndarray:
