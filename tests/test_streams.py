@@ -161,14 +161,18 @@ def test_a_stream_is_as_good_as_one_fit(batches):
     assert stream.solver_.outside_share >= shares[0] / stream.total_variance_ - 1e-9  # what is stated is a bound
 
 
-def test_few_first_rows_do_no_lasting_harm():
-    """Width and landmarks are those of a fit on all rows as long as there are few of them."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_first_rows_do_no_lasting_harm(weighted, tmp_path):
+    """Width and landmarks are those of a fit on all rows as long as there are few of them, also through files."""
     rng = np.random.default_rng(0)
     X = 3 * rng.integers(0, 3, (900, 1)) + rng.standard_normal((900, D))
     stream = KernelPCA(3, solver=Landmarks(50), random_state=0)
-    for rows in np.split(X, [20, 100, 500]):
-        stream.partial_fit(rows)
-    whole = KernelPCA(3, solver=Landmarks(50), random_state=0).fit(X)
+    weights = rng.uniform(1, 2, 900) if weighted else None
+    for rows in np.split(np.arange(900), [20, 100, 500]):
+        stream.partial_fit(X[rows], sample_weight=None if weights is None else weights[rows])
+        mercer.save(stream, tmp_path / "stream.mercer")
+        stream = mercer.load(tmp_path / "stream.mercer")
+    whole = KernelPCA(3, solver=Landmarks(50), random_state=0).fit(X, sample_weight=weights)
     assert stream.kernel_ == whole.kernel_
     assert_allclose(stream.explained_variance_, whole.explained_variance_)
 

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_non_negative
 from .._core.arrays import Array, is_foreign, rows, vstack
 from .._core.batches import Sample, Source, as_source, each, is_source
 from .._core.dask import as_rows, has_sizes, is_lazy, survey
-from .._core.fields import NotNegative
+from .._core.fields import Maybe, NotNegative, Numbers
 from ..kernels import Kernel, Precomputed
 from ..rkhs import Subspace
 from ..rkhs.align import aligned
@@ -36,6 +36,12 @@ class StreamMixin:
     subspace_: Subspace
     n_rows_: NotNegative
     kernel_: Kernel
+    _first_rows: Maybe[
+        tuple[
+            Annotated[Any, Numbers("b", "n_features_in_", sparse=True)],
+            Annotated[np.ndarray, Numbers("b", least=0)] | None,
+        ]
+    ]
 
     @abstractmethod
     def _of_moments(self, moments: Moments, solver: Any) -> Subspace:
