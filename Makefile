@@ -26,10 +26,10 @@ export PYTHONDONTWRITEBYTECODE =
 SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
-test test-arrays test-ray test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
+test test-arrays test-ray test-spark test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo explore docs test test-arrays test-ray test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
+.PHONY: help demo explore docs test test-arrays test-ray test-spark test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
 	bench-history bench-compare test-native-asan clean \
 	wheel wheels sizes sbom compatibility release-check
 .NOTPARALLEL:
@@ -40,6 +40,7 @@ help:
 	@echo 'make test         lint, types and the whole test suite'
 	@echo 'make test-arrays  the tests that need torch, Polars, pyarrow or onnxruntime (1 GB more)'
 	@echo 'make test-ray     fits in Ray tasks and by Dask on Ray (installs Ray)'
+	@echo 'make test-spark   fits of the partitions of a Spark frame (installs pyspark; needs Java)'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
 	@echo 'make test-newest  the test suite on pre-releases of the dependencies'
 	@echo 'make fuzz         random hostile input for MINUTES=5; the counts go into docs/security.md'
@@ -68,6 +69,11 @@ test: lint
 test-ray: .venv/.arrays-$(HERE)
 	@$(PIP) 'ray>=2.40'
 	@$(BIN)/python examples/clusters/ray_merge.py
+
+# Spark's workers must run the Python of the environment.
+test-spark: .venv/.arrays-$(HERE)
+	@$(PIP) 'pyspark>=4.0'
+	@PYSPARK_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/python examples/clusters/spark_merge.py
 
 test-arrays: .venv/.arrays-$(HERE)
 	@echo '--- pytest with torch, Polars, pyarrow and onnxruntime'
