@@ -524,10 +524,28 @@ def test_the_command_prints_the_address_first_and_ends(tmp_path):
     connection.request("GET", "/" + rest)
     assert connection.getresponse().status == 200
     connection.close()
+    sent = {"Origin": f"http://{host}", "X-Mercer-Token": rest.partition("=")[2], "Content-Type": "application/json"}
+    connection.request("POST", "/api/open", "{}", sent)  # answered when the table has been read
+    assert connection.getresponse().status == 200
+    connection.close()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, "", "")
     assert sorted(item.name for item in tmp_path.iterdir()) == ["data.csv"]
+
+
+def test_interrupted_while_it_reads():
+    """From a pipe that gives nothing, where the thread that reads cannot be interrupted."""
+    command = [sys.executable, "-c", "from mercer.app.cli import main; main()", "explore", "-", "--no-browser"]
+    pipes = dict.fromkeys(["stdin", "stdout", "stderr"], subprocess.PIPE)
+    process = subprocess.Popen([*command, "--from", "csv"], text=True, **pipes)
+    assert process.stdout.readline().startswith("http://127.0.0.1:")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    assert (process.returncode, process.stdout.read(), process.stderr.read()) == (130, "", "Interrupted.\n")
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
 
 
 def connects(connection):

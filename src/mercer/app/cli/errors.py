@@ -46,7 +46,7 @@ def _one_line_errors() -> Iterator[None]:
         raise
     except KeyboardInterrupt:
         log("Interrupted.")
-        _exit_beside_lapack()
+        _exit_beside_threads()
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # the reading process has ended, for example head
         _redirect_stdout_to_null()
@@ -69,11 +69,12 @@ def _one_line_errors() -> Iterator[None]:
         raise BadInput(_line(error)) from None
 
 
-def _exit_beside_lapack() -> None:
-    """End the process at once if a thread is still inside LAPACK, which would use memory that a usual exit frees."""
+def _exit_beside_threads() -> None:
+    """End the process at once if a thread reads a pipe, or is inside LAPACK and uses memory that an exit frees."""
     from ..._core.dense import LAPACK
+    from ..explore.desk import LOADING
 
-    if any(thread.name == LAPACK for thread in threading.enumerate()):
+    if {LAPACK, LOADING} & {thread.name for thread in threading.enumerate()}:
         sys.stderr.flush()
         os._exit(INTERRUPTED)
 

@@ -8,10 +8,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 SECONDS = 60.0  # that one computation may take
+LOADING = "mercer-loading"  # name of the thread that makes the session
 GRACE_SECONDS = 1.0  # for a computation to end by itself at its next tile of rows
 
 
@@ -43,6 +44,21 @@ def in_words(error: Exception) -> str:
     return f"Something went wrong inside mercer: {type(error).__name__}: {text}"
 
 
+async def load(work: Callable[[], Any]) -> Any:
+    """Run ``work()`` on a thread that does not keep the process alive: a read of a pipe cannot be interrupted."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=LOADING, daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
 class Desk:
     """Works on one request after the other, on a thread of its own."""
 
@@ -57,15 +73,14 @@ class Desk:
         self._lock = threading.Lock()
         self._thread: int | None = None  # that computes
 
-    async def do(self, kind: str, work: Callable[[], Any], seconds: float | None = None) -> Any:
+    async def do(self, kind: str, work: Callable[[], Any]) -> Any:
         """Run ``work()`` when its turn comes, unless a newer request of its kind has come by then."""
-        seconds = self.seconds if seconds is None else seconds
         ticket = self.newest[kind] = object()
         async with self.turn:
             if self.newest[kind] is not ticket:
                 raise Unanswered(409, replaced=True)
-            self._stop_at = time.monotonic() + seconds
-            self._reason = f"The computation took longer than {seconds:g} seconds and was stopped. Take fewer "
+            self._stop_at = time.monotonic() + self.seconds
+            self._reason = f"The computation took longer than {self.seconds:g} seconds and was stopped. Take fewer "
             self._reason += "components or rows, or start mercer explore with a longer --time-limit."
             running = asyncio.get_running_loop().run_in_executor(self.pool, self._run, kind, work)
             while not (await asyncio.wait([running], timeout=GRACE_SECONDS))[0]:

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .desk import SECONDS, Desk, Unanswered, in_words, is_known
+from .desk import SECONDS, Desk, Unanswered, in_words, is_known, load
 from .guard import Guard
 
 if TYPE_CHECKING:
@@ -58,17 +58,17 @@ SERVER: dict[str, Any] = {  # settings of uvicorn, whose own log is off: the add
 
 
 class Explorer:
-    """A server for the session that ``load()`` makes while the page opens; ``url`` is the address to open."""
+    """A server for the session that ``make()`` returns while the page opens; ``url`` is the address to open."""
 
     session: Session
 
-    def __init__(self, load: Callable[[], Session], host: str = LOOPBACK[0], port: int = 0, seconds: float = SECONDS):
+    def __init__(self, make: Callable[[], Session], host: str = LOOPBACK[0], port: int = 0, seconds: float = SECONDS):
         if host not in LOOPBACK:
             raise ValueError(
                 f"The explorer serves this machine only, on {' or '.join(LOOPBACK)}, and host={host!r} was given. "
                 "To use it from another machine, forward the port with ssh -L."
             )
-        self.load, self.seconds = load, seconds
+        self.make, self.seconds = make, seconds
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # with TCP named, asyncio sets its no-delay option: else an answer waits 40 ms for the client's next packet
         self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -80,7 +80,8 @@ class Explorer:
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
         self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))
         self.pages, self.last_seen = 0, 0.0
-        self.failure: Exception | None = None  # of ``load``
+        self.failure: Exception | None = None  # of ``make``
+        self.loaded, self.failure_shown = asyncio.Event(), asyncio.Event()
         self.awaits_page = False  # a browser was started
         self.body_seconds, self.alone_seconds = BODY_SECONDS, ALONE_SECONDS
 
@@ -90,14 +91,17 @@ class Explorer:
         return self.guard.url
 
     def run(self) -> None:
-        """Serve until the page has been closed for a minute, or Ctrl-C; raise what made ``load`` fail."""
-        with suppress(KeyboardInterrupt):
+        """Serve until the page has been closed for a minute, or Ctrl-C; raise what made ``make`` fail."""
+        try:
             asyncio.run(self._serve())
+        except KeyboardInterrupt:
+            if not self.loaded.is_set():
+                raise
         if self.failure is not None:
             raise self.failure
 
     async def _serve(self) -> None:
-        self.desk, self.loaded, self.failure_shown = Desk(self.seconds), asyncio.Event(), asyncio.Event()
+        self.desk = Desk(self.seconds)
         tasks = [asyncio.create_task(work) for work in (self._load(), self._end_when_alone())]
         try:
             await self.server.serve(sockets=[self.socket])
@@ -110,7 +114,7 @@ class Explorer:
     async def _load(self) -> None:
         """Make the session; where that fails, stop as soon as the page has shown why."""
         try:
-            self.session = await self.desk.do("open", self.load, float("inf"))
+            self.session = await load(self.make)
             self.loaded.set()
         except Exception as error:
             self.failure = error
