@@ -261,6 +261,7 @@ def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
 
     waiting = refitted(browser)
     next(waiting)
+    browser.value(f"{APP}.components.value = {APP}.clusters.value = 2; {APP}.kernelSelect.value = 'rbf'")
     changed(browser, "modelSelect", "mixture")
     list(waiting)
     assert browser.value(f"!{APP}.clustersLine.hidden")
@@ -273,6 +274,7 @@ def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
     changed(browser, "modelSelect", "kpca")
     list(waiting)
     assert browser.value(f"{APP}.colourBy.value") == "none"  # there are no clusters any more
+    assert browser.value(f"{APP}.axes") == [0, 1]  # the third component is gone
 
     browser.until(f"!{APP}.lines.novelty.busy && !{APP}.lines.linear.busy")
     click(browser, f"{APP}.linearButton")

@@ -122,7 +122,11 @@ class Session:
             model.fit(X, data.labels) if settings.model == "classifier" else model.fit(X)
             return View(model, data, recipe, X)
 
-        return self.map({"model": self._enter(make, settings, begin), "axes": body.get("axes", [0, 1])})
+        key = self._enter(make, settings, begin)
+        try:
+            return self.map({"model": key, "axes": body.get("axes")})
+        except Refused:  # fewer components than the map before was drawn on
+            return self.map({"model": key, "axes": [0, 1]})
 
     def _enter(self, make: Callable[[], View], settings: Settings | None, begin: float) -> str:
         """Make a view, keep it under a new id, and note how it was made."""
