@@ -10,7 +10,7 @@ from .calibration import TENTHS
 from .rules import effective
 
 TREND = 5.0  # standard errors: a generous number, because rows in time are correlated over more than one step
-SUSPECT = 0.03  # share of training rows that are too isolated: 1 % of normal tables of 200 rows or more have as many
+SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
 
 def check_smoothing(smoothing: Any) -> None:
