@@ -13,7 +13,7 @@ from .compose import OnColumns
 from .objects import as_objects
 from .radial import RBF
 
-EXPONENT = 0.25  # a: −log k at the mean distance of two rows; chosen on twelve tables, each left out (docs/design.md)
+EXPONENT = 0.25  # a: −log k at the mean distance of two rows; compared on twelve tables (docs/design.md)
 
 
 def mixed(X: Any, categorical: Sequence[Any] | None = None) -> Kernel:
