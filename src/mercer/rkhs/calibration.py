@@ -12,6 +12,7 @@ HOTTEST = 1e8  # temperature at most: all classes are then equally probable
 PRECISION = 1e-11  # of the gradient: the result does not depend on rounding errors of the joint densities
 MOST_ITER = 1000
 POLISH = 3  # steps of Gauss and Newton after the minimisation, which ends where the loss no longer changes
+LARGEST_STEP = 1e-3  # of them: a larger one comes from a loss that is nearly flat
 
 
 def doubt_of(n: int) -> float:
@@ -62,7 +63,8 @@ def _least(
     best = minimize(loss, start, jac=True, bounds=limits, options=options).x
     free = np.array([low is None or low < x < high for x, (low, high) in zip(best, limits, strict=True)])
     for _ in range(POLISH):
-        best[free] -= np.linalg.lstsq(_curvature(joint, w, ridge, best)[np.ix_(free, free)], loss(best)[1][free])[0]
+        step = np.linalg.lstsq(_curvature(joint, w, ridge, best)[np.ix_(free, free)], loss(best)[1][free])[0]
+        best[free] -= step if np.all(np.abs(step) < LARGEST_STEP) else 0.0
     return float(np.exp(np.clip(best[0], *limits[0]))), best[1:]
 
 
