@@ -8,6 +8,7 @@ import json
 import tempfile
 import warnings
 import zipfile
+from copy import deepcopy
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -87,7 +88,7 @@ def manifest(rng: np.random.Generator) -> str | None:
         where, key = places[rng.integers(len(places))]
         action = rng.integers(4)
         if action == 0:
-            where[key] = VALUES[rng.integers(len(VALUES))]
+            where[key] = deepcopy(VALUES[rng.integers(len(VALUES))])
         elif action == 1:
             del where[key]
         elif action == 2:
