@@ -246,7 +246,6 @@ def test_values_outside_the_range_are_stored_as_its_ends(dtype):
     np.testing.assert_array_equal(Q / (2**31 - 1), [[0, 1, 0, 1, 1]])
 
 
-@pytest.mark.skipif(not hasattr(native, "align"), reason="the extension was built from an older source")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [(0, 3), (1, 1), (3, 5), (25, 97), (7, 530)])
 def test_alignments_take_one_more_point(size, dtype):
