@@ -121,13 +121,13 @@ def arrays(rng: np.random.Generator) -> str | None:
 
 def _changed(old: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     action = rng.integers(6)
+    new = np.array(old, dtype=float) if old.dtype.kind in "biuf" else np.zeros(old.shape)
     if action == 0:
-        return old.astype([np.float32, np.float16, np.int64, np.int8, bool, "U3", np.uint64][rng.integers(7)])
+        return new.astype([np.float32, np.float16, np.int64, np.int8, bool, "U3", np.uint64][rng.integers(7)])
     if action == 1:
         return np.zeros(rng.integers(0, 5, size=rng.integers(0, 4)))
     if action == 2:
         return old.T
-    new = np.array(old, dtype=float) if old.dtype.kind in "biuf" else np.zeros(old.shape)
     if new.size and action in (3, 4):
         new.flat[rng.integers(new.size)] = [np.nan, np.inf, -1e300, 1e300, -1.0][rng.integers(5)]
         return new

@@ -18,6 +18,8 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from .._core.fields import AtLeast, Labels, Numbers, Optional_, Unstored
 from .._core.registry import FILE_CLASSES, file_name
@@ -86,7 +88,7 @@ def check(made: Any) -> None:
         if name in parameters(cls) or hasattr(made, name):
             value = _value(made, name)
             by_default = value is None and getattr(cls, name, Any) is None  # what the class itself may leave open
-            problem = None if by_default else _problem(value, hint, made, sides)
+            problem = None if by_default else _problem(value, hint, made, sides) or _unfitted(name, value)
         else:
             problem = "is missing" if fitted and not _optional(hint) and name not in OUTPUT else None
         if problem is not None:
@@ -98,6 +100,17 @@ def check(made: Any) -> None:
             made._check_parts()
     except Exception as error:
         raise Invalid(f"{file_name(cls)}: {error}") from None
+
+
+def _unfitted(name: str, value: Any) -> str | None:
+    """Return what is wrong with an estimator that belongs to a fitted state, or None."""
+    if not name.endswith("_") or not isinstance(value, BaseEstimator):
+        return None
+    try:
+        check_is_fitted(value)
+    except NotFittedError:
+        return "is not fitted"
+    return None
 
 
 def _value(made: Any, name: str) -> Any:
