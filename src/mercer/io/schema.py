@@ -104,7 +104,7 @@ def check(made: Any) -> None:
 
 def _unfitted(name: str, value: Any) -> str | None:
     """Return what is wrong with an estimator that belongs to a fitted state, or None."""
-    if not name.endswith("_") or not isinstance(value, BaseEstimator):
+    if not name.endswith("_") or not isinstance(value, BaseEstimator) or not hasattr(value, "fit"):
         return None
     try:
         check_is_fitted(value)

@@ -22,6 +22,7 @@ COLOURS = 96  # of what is drawn as pixels
 TITLE = 9  # points
 MARKERS = "osd^vPX"
 MANY = 150  # points of one set: more are drawn as pixels, because each would be an element of the SVG
+ABOVE = 1.5  # order of drawing: what is below is drawn as pixels, in an axes of which that is asked
 RANGE = 3.0  # of the colours of components, in units of √λ
 
 
@@ -111,8 +112,9 @@ def share_limits(panels: Any, X: Any, margin: float = 0.1) -> None:
 def in_deviations(ax: Axes, deviation: float) -> None:
     """Give a map of a component the colours of ``deviations``, from −3√λ to 3√λ."""
     ax.images[0].set_clim(-RANGE * deviation, RANGE * deviation)
+    ax.set_rasterization_zorder(ABOVE)  # lines as vectors would take most of the file
     for lines in ax.collections:
-        lines.set_rasterized(True)  # as vectors they would take most of the file
+        lines.set_zorder(1)
 
 
 def deviations(figure: Figure, panels: Any) -> None:

@@ -52,6 +52,11 @@ class Fitting:
     tails_: Maybe[tails.Tails]
     training_: TrainingRows | None = None
 
+    def _check_parts(self) -> None:
+        """Raise an error if the estimator, as a file holds it, has no axes."""
+        if not hasattr(parts(self.estimator_)[1], "subspace_"):
+            raise ValueError(f"estimator_ is a {type(self.estimator_).__name__} without components")
+
     def _fit_lazy(self, X: Any, rng: np.random.Generator, groups: Any) -> None:
         """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""
         n = X.shape[0]
