@@ -11,14 +11,13 @@ candidate that is best on all *others* is taken.
 Normal rows of the ten distributions: the mean bound, and how often it is so large that there is a warning.
 """
 
-import argparse
 import warnings
 from collections import Counter
 from itertools import product
 
 import numpy as np
 from anomalies import DIGITS, RARE, error, line, names, read
-from results import Results
+from results import Results, options
 
 from mercer.models.monitor import trimming
 from mercer.models.monitor.checks import SUSPECT
@@ -137,13 +136,10 @@ def alone(name, n, repeats):
 
 def main():
     """Measure what the file of results does not have, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--again", action="store_true", help="ignore figures that are kept from an earlier run")
-    options = parser.parse_args()
+    given = options(__doc__, seeds=(2, 1))
     warnings.simplefilter("ignore")
-    results = Results("monitor-shares", options.again)
-    lines = [*choice(losses(results, options.seeds)), "", *clean(results, options.seeds)]
+    results = Results("monitor-shares", given.again)
+    lines = [*choice(losses(results, given.seeds)), "", *clean(results, given.seeds)]
     results.publish("monitoring.md", lines)
 
 

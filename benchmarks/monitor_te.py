@@ -10,13 +10,12 @@ Delays are rows from the onset to the first of three alarms in a row, at the met
 and 9 out, as published ones do: they hardly show in any variable.
 """
 
-import argparse
 import warnings
 
 import numpy as np
 from anomalies import DIGITS, error, line, pyod
 from data import folder
-from results import Results
+from results import Results, options
 from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -118,13 +117,10 @@ def figures(fit, runs):
 
 def main():
     """Measure what the file of results does not have, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--again", action="store_true", help="ignore figures that are kept from an earlier run")
-    options = parser.parse_args()
+    given = options(__doc__, seeds=(5, 1))
     warnings.simplefilter("ignore")
-    runs, results, found = read(), Results("monitor-te", options.again), {}
-    for seed in range(options.seeds):
+    runs, results, found = read(), Results("monitor-te", given.again), {}
+    for seed in range(given.seeds):
         for name, fit in methods(seed).items():
             found.setdefault(name, []).append(results.once(lambda: figures(fit, runs), name, seed))  # noqa: B023
     results.publish("monitoring.md", [*by_fault(found), "", *at_own_limits(found)])

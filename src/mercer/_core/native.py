@@ -136,7 +136,7 @@ def stored_products(tile: np.ndarray, V_i: np.ndarray, V_j: np.ndarray, mirrored
 
 
 def align(g: np.ndarray, before: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """Return sums[s + 1] = (before[s] + before[s + 1] + sums[s]) κ[s] for all s, κ = g/(2 − g); g is overwritten."""
+    """Return sums[s + 1] = (before[s] + before[s + 1] + sums[s]) κ[s] for all s, κ = g/(2 − g). It may overwrite g."""
     if _native is not None:
         _native.align(g.reshape(len(g), -1), before.reshape(len(before), -1), sums.reshape(len(sums), -1))
         return sums

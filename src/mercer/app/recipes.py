@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from .._core.registry import KERNELS, MODELS
 from ..io.facts import one_line
 from ..models.pipelines import parts
-from .cli.options import joined_names
+from .cli.names import joined_names
 
 if TYPE_CHECKING:
     from ..tables import Recipe
@@ -131,14 +131,12 @@ def python(model: Any, recipe: Recipe | None) -> str:
     if recipe is None or not recipe.source:
         return _python_of_rows(model, last)
     fitted = f"model = {_expression(last)}.fit(X{', y' if recipe.target else ''})"
-    names = sorted({type(last).__name__} | ({"KernelPCA"} if re.search(r"\bKernelPCA\(", fitted) else set()))
     imputer = recipe.choices.get("missing") == "impute"
-    names = sorted({*names, *(["KernelPCAImputer"] if imputer else [])})
     given = {name: value for name, value in recipe.choices.items() if name not in {"many_classes", "strict"}}
     arguments = ["table", *(f"{name}={value!r}" for name, value in given.items())]
     arguments += [f"imputer={_expression(recipe.imputer)}"] if imputer else []
     lines = [
-        f"from mercer import {', '.join(names)}",
+        _model_import(last, fitted, *(["KernelPCAImputer"] if imputer else [])),
         *_kernel_import(fitted + "".join(arguments)),
         "from mercer.tables import learn, read",
         "",
@@ -155,9 +153,14 @@ def _python_of_rows(model: Any, last: Any) -> str:
     """Return the lines that fit the model, or the pipeline that ends with it, to an array X."""
     steps = [model, *(step for _, step in model.steps[:-1])] if model is not last and hasattr(model, "steps") else []
     fitted = f"model = {_expression(model if steps else last)}.fit(X{', y' * get_tags(last).target_tags.required})"
-    names = sorted({type(last).__name__} | ({"KernelPCA"} if re.search(r"\bKernelPCA\(", fitted) else set()))
     others = [f"from {type(step).__module__.partition('._')[0]} import {type(step).__name__}" for step in steps]
-    return "\n".join([f"from mercer import {', '.join(names)}", *_kernel_import(fitted), *sorted(others), "", fitted])
+    return "\n".join([_model_import(last, fitted), *_kernel_import(fitted), *sorted(others), "", fitted])
+
+
+def _model_import(last: Any, fitted: str, *others: str) -> str:
+    """Return the line that imports the classes of mercer."""
+    inner = ["KernelPCA"] if re.search(r"\bKernelPCA\(", fitted) else []
+    return f"from mercer import {', '.join(sorted({type(last).__name__, *inner, *others}))}"
 
 
 def _reading(recipe: Recipe) -> list[str]:

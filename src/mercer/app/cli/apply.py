@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput, log
-from .options import Sink, Source, model_argument, names_option, plural, progress, reading, writing
+from .names import names_option
+from .options import Sink, Source, model_argument, plural, progress, reading, writing
 from .parts import in_parts
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import click
 from ..._core.postpone import postpone
 from .apply import unscaled_recipe
 from .errors import BadInput
-from .options import FORMATS, PIPE, Delimiter, Source, json_option, names_option, print_json
+from .names import names_option
+from .options import FORMATS, PIPE, Delimiter, Source, json_option, print_json
 
 if TYPE_CHECKING:
     from ...tables import Table

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BadInput, log
-from .options import Sink, Source, check_free, names_option, progress, reading, writing
+from .names import names_option
+from .options import Sink, Source, check_free, progress, reading, writing
 
 if TYPE_CHECKING:
     import numpy as np

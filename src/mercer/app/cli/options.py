@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json as json_
 import os
 import stat
@@ -19,6 +17,7 @@ from click.core import ParameterSource
 
 from ..._core.text import is_hidden, plural
 from .errors import BadInput, log
+from .names import joined_names, names_option
 
 if TYPE_CHECKING:
     from ...tables import Table
@@ -31,24 +30,6 @@ SHOWN_NAMES = 5  # column names that fit in one line
 model_argument = click.argument("model")
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 json_option = click.option("--json", is_flag=True, help="Print a summary as JSON on standard output.")
-
-
-class Names(click.ParamType):
-    """Comma-separated column names; a name that contains a comma is quoted."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
-        return value if isinstance(value, list) else [name.strip() for name in next(csv.reader([value]))]
-
-
-def names_option(flag: str, text: str) -> Callable[[Callable], Callable]:
-    """Return an option with column names, which may be repeated; the command receives one list, or None."""
-
-    def joined(ctx: Any, param: Any, values: tuple[list[str], ...]) -> list[str] | None:
-        return [name for names in values for name in names] or None
-
-    return click.option(flag, type=Names(), multiple=True, callback=joined, help=text)
 
 
 class Delimiter(click.ParamType):
@@ -277,13 +258,6 @@ def count(names: list[str], noun: str) -> str:
 def listed(names: list[str]) -> str:
     """Return the first few of some names."""
     return ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-
-
-def joined_names(names: list[str]) -> str:
-    """Return column names as one word, from which ``Names`` reads them again."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
 
 
 def given_words(ctx: click.Context) -> list[str]:

@@ -17,7 +17,7 @@ GRACE_SECONDS = 1.0  # for a computation to end by itself at its next tile of ro
 
 
 class Unanswered(Exception):
-    """A request that gets no answer: the status and what is said instead."""
+    """A request that is refused, with the status and the fields of the response."""
 
     def __init__(self, status: int, **told: Any):
         super().__init__(told.get("error", ""))

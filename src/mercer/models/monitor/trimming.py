@@ -10,7 +10,7 @@ NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a 
 SUPPOSED = 0.1  # share of abnormal rows in one cluster that is seen if the share is not known
 MARGIN = 2.0  # times the share of abnormal rows is left out of the axes: a share may be too small, a row too dense
 MOST_LEFT_OUT = 0.5  # of all rows
-POWER = 0.5  # of the isolation of normal rows, that falls exponentially: a tail heavier than that of a normal law
+POWER = 0.5  # shape of the Weibull tail of normal rows: heavier than that of a normal distribution
 BODY = 0.85  # quantile that with the median gives the slope of the tail
 SURE = 2.0  # standard errors
 
@@ -23,9 +23,10 @@ def suspects(X: np.ndarray, rng: np.random.Generator) -> float:
 def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: float = SURE) -> float:
     """Return a lower bound of the share of values that a Weibull tail does not explain (Meinshausen & Rice 2006).
 
-    The values to a ``power``, the shape of the law, have an exponential tail. It falls beyond the median of the normal
-    values as fast as from there to their quantile ``body``; ``sure`` standard errors are in hand. The bound is found
-    again for the values that remain, until it grows by less than one of them.
+    Normal values are assumed to have a Weibull tail of shape ``power``: raised to this power, they have an exponential
+    tail. Its rate is that between their median and their quantile ``body``. The bound counts the values in excess of
+    this tail, less ``sure`` standard errors. It is computed again with these values left out of the quantiles, until it
+    grows by less than one value.
     """
     ordered = np.sort(isolated**power)
     share, more = 0.0, _excess(ordered, 0.0, body, sure)
@@ -35,7 +36,7 @@ def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: 
 
 
 def _excess(ordered: np.ndarray, share: float, body: float, sure: float) -> float:
-    """The largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), where S(v) is the share of normal values, 1 − share at 0."""
+    """Return the largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), S(v) the expected share of normal values above v."""
     n = len(ordered)
     middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, body])
     if upper <= middle:
