@@ -117,7 +117,7 @@ def auto(
 
     Linear PCA is chosen if no other candidate is better by more than its standard error and by 5 % of the error. A
     kernel also shrinks what it projects, which alone reduces noise: denoising errors are therefore compared with those
-    of the best linear estimate, S(S + σ²I)⁻¹ for the covariance S of the samples.
+    of the best linear filter, S(S + σ²I)⁻¹ for the covariance S of the samples.
 
     Parameters
     ----------
@@ -185,10 +185,11 @@ def _chosen(table: list[Candidate], reference: float, unit: str) -> tuple[Candid
     least = min(linear.score, reference)
     gain, deviation = least - best.score, np.hypot(best.deviation, linear.deviation)
     if gain < max(deviation, LEAST_GAIN * least):
-        other = "" if least == linear.score else f" ({least:.4g} for the best linear estimate)"
-        beside = f"{best.score:.4g} for the best kernel, {best}"
-        return linear, f"Linear PCA is enough here: {unit} {linear.score:.4g}{other}, and {beside}."
-    share = f"{gain / least:.0%} less than {'linear PCA' if least == linear.score else 'the best linear estimate'}"
+        kernel = f"the best kernel, {best}, has {best.score:.4g}"
+        filtered = f", which a linear filter also reaches ({least:.4g}): the gain is not due to the kernel"
+        kernel += "" if least == linear.score else filtered
+        return linear, f"Linear PCA is enough here: its {unit} is {linear.score:.4g}; {kernel}."
+    share = f"{gain / least:.0%} less than {'linear PCA' if least == linear.score else 'the best linear filter'}"
     return best, f"{best}: {unit} {best.score:.4g}, {share} ({least:.4g} ± {linear.deviation:.2g})."
 
 
@@ -252,7 +253,7 @@ class _Trial:
                 yield self._candidate(scale, {"kernel": kernel, "n_components": q}, np.concatenate(found))
 
     def _add_reference(self, seen: np.ndarray, held: np.ndarray, noisy: np.ndarray) -> None:
-        """Add the error of the best linear estimate of some samples from noisy ones."""
+        """Add the error of the best linear filter of some samples from noisy ones."""
         mean, S = seen.mean(axis=0), np.atleast_2d(np.cov(seen.T))
         back = mean + (noisy - mean) @ np.linalg.solve(S + NOISE**2 * np.eye(len(S)), S)
         before = 0.0 if np.isinf(self.reference) else self.reference
