@@ -152,8 +152,8 @@ def _sum(weights: Array) -> Any:
 
 
 def _ones(X: Array) -> Array:
-    """Return a weight of 1 for each row, without memory."""
-    return namespace(X).broadcast_to(full((1,), 1.0, X), X.shape[:1])
+    """Return a weight of 1 for each row, stored: BLAS does not multiply by one number that is broadcast."""
+    return full(X.shape[:1], 1.0, X)
 
 
 def _farthest(left: Array, f: int, least: float) -> np.ndarray:
