@@ -194,7 +194,7 @@ OPTIONS = {
     "probabilistic": ["--model", "probabilistic", "-q", 3, "--gamma", 0.1, *NO_SPECIES],
     "mixture": ["--model", "mixture", "--clusters", 2, "--parts", 2, "--noise-variance", 0.01, *NO_SPECIES],
     "classifier": ["--model", "classifier", "--target", "species", "--noise-ratio", 0.02],
-    "monitor": ["--model", "monitor", "--alpha", 0.05, *NO_SPECIES],
+    "monitor": ["--model", "monitor", "--alpha", 0.05, "--lags", 1, "--contamination", 0.02, *NO_SPECIES],
 }
 MEDIAN = RBF()
 SAME = {
@@ -203,7 +203,7 @@ SAME = {
     "probabilistic": mercer.ProbabilisticKernelPCA(3, kernel=RBF(0.1), random_state=0),
     "mixture": mercer.KernelPCAMixture(2, n_parts=2, noise_variance=0.01, kernel=MEDIAN, random_state=0),
     "classifier": mercer.KernelPCAClassifier(noise_ratio=0.02, kernel=MEDIAN, random_state=0),
-    "monitor": mercer.KernelPCAMonitor(alpha=0.05, random_state=0),
+    "monitor": mercer.KernelPCAMonitor(alpha=0.05, lags=1, contamination=0.02, random_state=0),
 }
 
 

@@ -224,6 +224,12 @@ def test_model_files_of_every_kind(path, way, request, tmp_path):
         session.answer(kind, {"model": key, "row": 0, "rows": [0, 1], "at": [0, 0], "axes": [0, 1], "causes": True})
 
 
+def test_a_monitor_with_lags_is_refused():
+    X = datasets.three_tanks(n=N)[0]
+    with pytest.raises(Refused, match="mercer report"):
+        Session.of(mercer.KernelPCAMonitor(lags=1, random_state=0).fit(X), X)
+
+
 def test_pipelines_and_frames():
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame(datasets.three_tanks(n=N)[0], columns=list(datasets.TANK_SENSORS))

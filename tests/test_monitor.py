@@ -377,7 +377,7 @@ def test_a_compressed_model_is_calibrated_on_fresh_rows(tanks):
     assert np.mean(monitor.predict(again) == -1) < 0.15
 
 
-def test_a_monitor_can_be_compressed(monitor, tanks):
+def test_a_monitor_can_be_compressed(monitor, tanks, tmp_path):
     small = mercer.compress(monitor, n_anchors=20)
     assert len(small.estimator_[-1].anchors_) == 20 < len(monitor.estimator_[-1].anchors_)
     assert small.tails_ is monitor.tails_
@@ -385,6 +385,8 @@ def test_a_monitor_can_be_compressed(monitor, tanks):
     X, y = three_tanks(5, n=200, fault="sensor", sensor=2)
     assert np.mean(small.predict(X) == monitor.predict(X)) > 0.97
     np.testing.assert_allclose(small.score_samples(tanks), monitor.score_samples(tanks), rtol=0.2, atol=0.2)
+    mercer.save(small, tmp_path / "small")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "small").score_samples(X), small.score_samples(X))
 
 
 # bad input

@@ -37,6 +37,7 @@ MODELS = {
     "mixture": (mercer.KernelPCAMixture(2, 1, kernel=RBF.from_sigma(8), n_parts=2, random_state=0), CS),
     "classifier": (mercer.KernelPCAClassifier(kernel=RBF(0.02)), CS),
     "monitor": (mercer.KernelPCAMonitor(random_state=0), TANKS),
+    "monitor with lags": (mercer.KernelPCAMonitor(lags=2, random_state=0), TANKS),
     "monitor of a table": (mercer.KernelPCAMonitor(random_state=0), WINE.data),
 }
 
@@ -73,6 +74,7 @@ SECTIONS = {
     "classifier": ["Held-out accuracy", "training accuracy", "class \\ predicted", "Calibration", "least sure"],
     "mixture": ["coloured by cluster", "sum of several Gaussians", "Overlap", "Typical rows", "least certain"],
     "monitor": ["T² of each row", "SPE of each row", "Calibration", "are expected in normal operation"],
+    "monitor with lags": ["T² of each row", "Calibration", "Unusual rows", "level 3 (2 before)"],
     "sparse": ["Anchors", "training row"],
     "probabilistic": ["coloured by log-density", "Samples of the model"],
 }

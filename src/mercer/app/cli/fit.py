@@ -47,6 +47,8 @@ PARAMETERS = {  # option → parameter of the estimators
     "clusters": "n_clusters",
     "parts": "n_parts",
     "alpha": "alpha",
+    "lags": "lags",
+    "contamination": "contamination",
     "supervision": "supervision",
     "solver": "solver",
     "preimage": "preimage",
@@ -126,6 +128,8 @@ Examples:
 @click.option("--clusters", type=int, help="Number of clusters of a mixture.")
 @click.option("--parts", type=int, help="Number of Gaussians in each cluster of a mixture.")
 @click.option("--alpha", type=float, help="False alarm rate of a monitor.")
+@click.option("--lags", type=int, help="Predecessors that a monitor sees each row with; rows are in the order of time.")
+@click.option("--contamination", type=Number("auto"), help="Share of abnormal rows in DATA, for a monitor.")
 @click.option("--supervision", type=float, help="Weight of the target in a supervised model, 0 (kernel PCA) to 1.")
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
 @click.option("--landmarks", type=int, help="Number of landmarks; chooses --solver landmarks.")
@@ -297,8 +301,8 @@ def build(model: str, settings: dict[str, Any]) -> Any:
     kernel = _kernel(settings)
     if model != "monitor":
         return _estimator(model, model, params | {"kernel": kernel})
-    own: dict[str, Any] = {name: params[name] for name in ("alpha", "random_state") if name in params}
-    params.pop("alpha", None)
+    own = {name: params.pop(name) for name in ("alpha", "lags", "contamination") if name in params}
+    own |= {name: params[name] for name in ("random_state",) if name in params}
     if set(params) - {"random_state"} or not _has_default_kernel(settings):  # else the monitor chooses the model inside
         own["estimator"] = _estimator("kpca", "monitor", params | {"kernel": kernel})
     return _estimator("monitor", "monitor", own)

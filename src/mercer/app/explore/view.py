@@ -36,6 +36,8 @@ class View:
 
     def __init__(self, model: Any, data: Data, recipe: Recipe, X: Any):
         self.model, self.data, self.recipe, self.X = model, data, recipe, X
+        if getattr(model, "lags", 0):
+            raise Refused("A monitor with lags sees rows together, and this page shows them one by one: mercer report.")
         inside = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
         self.prepared, last = parts(inside)
         self.steps = list(inside.steps[:-1]) if isinstance(inside, Pipeline) else []

@@ -9,7 +9,6 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from ... import plots
-from ...models.monitor.contributions import contributions
 from .page import Section, Table, drawn
 from .subject import REASONS, Subject
 
@@ -125,12 +124,14 @@ def monitor(subject: Subject) -> Section | None:
 
 
 def _causes(subject: Subject, rows: np.ndarray) -> list[str]:
-    """Return the columns that contribute most to each of some rows."""
-    inner = getattr(subject.model, "estimator_", subject.model)
+    """Return the columns that contribute most to each of some alarms."""
     if not len(rows):
         return []
+    length = subject.model.lags + 1
+    windows = np.maximum(rows[:, None] - np.arange(length)[::-1], 0)  # each row after those that it is seen with
     try:
-        shares = contributions(inner, subject.X[rows], "spe")
+        runs = np.repeat(np.arange(len(rows)), length)
+        shares = subject.model.contributions(subject.X[windows.ravel()], groups=runs)[length - 1 :: length]
     except (ValueError, NotImplementedError):  # a kernel without derivatives
         return [""] * len(rows)
     return [", ".join(subject.columns[j] for j in np.argsort(-row)[:REASONS]) for row in shares]

@@ -1,6 +1,5 @@
 """The sections of every report: data, model, map, spectrum, components, reconstruction, unusual rows, code."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,10 @@ def contents(
     """Return title, lead and sections of the page."""
     n, d = np.shape(X)
     columns = names_of(model, X, d) if names is None else [str(name) for name in names]
-    index = np.sort(np.random.default_rng(random_state).choice(n, min(n, ROWS), replace=False))
+    together = getattr(model, "lags", 0) > 0  # rows need those before them
+    index = np.arange(min(n, ROWS))
+    if not together:
+        index = np.sort(np.random.default_rng(random_state).choice(n, len(index), replace=False))
     training = _is_training(model, X) if training is None else training
 
     def some(values: Any) -> Any:
@@ -63,7 +65,8 @@ def contents(
         training,
     )
     kind, *about = sentences(model)
-    part = "" if n <= ROWS else f" Figures and statistics use a random subset of {ROWS} rows."
+    some_rows = f"the first {ROWS} rows" if together else f"a random subset of {ROWS} rows"
+    part = "" if n <= ROWS else f" Figures and statistics use {some_rows}."
     part += " These are the training rows, to which the model was fitted." if training else ""
     sections = [_data(subject, subject.units), Section("Model", about)]
     for make in (_map, _spectrum, *KINDS, _components, _reconstruction, _outliers):
@@ -213,7 +216,7 @@ def _reconstruction(subject: Subject) -> Section | None:
 
 
 def _outliers(subject: Subject) -> Section | None:
-    inner = replace(subject, model=subject.inner)
+    inner = subject.inner
     if not hasattr(inner.last, "reconstruction_error"):
         return None
     prepared = inner.prepared

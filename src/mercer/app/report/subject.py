@@ -1,11 +1,12 @@
 """What a report describes: a fitted model and rows, with what is known about them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...models.monitor.lags import as_runs, lagged
 from ...models.pipelines import parts
 
 REASONS = 3  # variables named for an unusual row
@@ -32,10 +33,16 @@ class Subject:
         """The model, or the last step of a pipeline."""
         return parts(self.model)[1]
 
-    @property
-    def inner(self) -> Any:
-        """The model inside a monitor, or the model."""
-        return getattr(self.model, "estimator_", self.model)
+    @cached_property
+    def inner(self) -> "Subject":
+        """The model inside a monitor, and the rows and columns that it sees; or all as it is."""
+        lags = getattr(self.model, "lags", 0)
+        return replace(
+            self,
+            model=getattr(self.model, "estimator_", self.model),
+            X=lagged(self.X, lags, as_runs(None, len(self.X))),
+            columns=[name + (f" ({lag} before)" if lag else "") for lag in range(lags + 1) for name in self.columns],
+        )
 
     @cached_property
     def prepared(self) -> np.ndarray:
@@ -45,8 +52,8 @@ class Subject:
     @cached_property
     def coordinates(self) -> tuple[np.ndarray, bool]:
         """The first components of the rows, and whether they are the model's own or of a kernel PCA with its kernel."""
-        if hasattr(self.inner, "transform"):
-            return np.asarray(self.inner.transform(self.X)), True
+        if hasattr(self.inner.model, "transform"):
+            return np.asarray(self.inner.model.transform(self.inner.X)), True
         from ... import KernelPCA
 
         kernel = getattr(self.last, "kernel_", "rbf")
@@ -62,9 +69,8 @@ class Subject:
         elif hasattr(self.model, "predict_proba"):
             name = "predicted class" if hasattr(self.model, "classes_") else "cluster"
             found[name] = np.asarray([str(label) for label in self.model.predict(self.X)])
-        last = parts(self.inner)[1]
-        if hasattr(last, "reconstruction_error"):
-            found["novelty"] = last.reconstruction_error(np.asarray(parts(self.inner)[0](self.X)))
+        if hasattr(self.inner.last, "reconstruction_error"):
+            found["novelty"] = self.inner.last.reconstruction_error(self.inner.prepared)
         return found
 
 

@@ -51,6 +51,7 @@ class Fitting:
     limits_: Limits
     tails_: Maybe[tails.Tails]
     training_: TrainingRows | None = None
+    compression_: Maybe[Any]
 
     def _check_parts(self) -> None:
         """Raise an error if the estimator, as a file holds it, has no axes."""
