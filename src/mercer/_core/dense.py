@@ -1,7 +1,7 @@
 """Dense linear algebra for which NumPy's LAPACK and SciPy have a faster way than the array standard."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -11,11 +11,13 @@ import scipy.linalg
 from scipy.spatial.distance import cdist
 
 from .arrays import Array, asarray_like, eps, eye, host, is_foreign, largest, linalg_errors, namespace
-from .tiles import slices
+from .blas import single_blas
+from .tiles import in_threads, slices
 
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 BLOCKS = 4  # of a triangular matrix
+PANEL = 192  # columns of a Cholesky factor that are computed at once
 LAPACK = "mercer-lapack"  # the name of a thread that may outlive an interrupted call
 POLL_SECONDS = 0.05
 
@@ -58,10 +60,11 @@ def interruptible(f: Callable, *args: Any) -> Any:
     return future.result()
 
 
-def has_cholesky(A: Array, shift: float) -> bool:
+def has_cholesky(A: Array, shift: float, single: bool = False) -> bool:
     """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift.
 
-    The factor is computed in one half of A, which is restored from the other half.
+    The factor overwrites a copy of A, block by block: A₂₁ ← A₂₁L₁₁⁻ᵀ, A₂₂ ← A₂₂ − A₂₁A₂₁ᵀ. BLAS's own threads would
+    wait for each other on a busy machine.
     """
     if is_foreign(A):
         try:
@@ -69,16 +72,24 @@ def has_cholesky(A: Array, shift: float) -> bool:
         except linalg_errors():
             return False
         return True
-    diagonal = A.diagonal().copy()
-    np.fill_diagonal(A, diagonal + shift)
-    potrf = partial(scipy.linalg.lapack.dpotrf, A.T, lower=True, overwrite_a=True, clean=False)
-    try:
-        return bool(interruptible(potrf)[1] == 0)
-    finally:
-        for i in slices(len(A), SMALL):
-            A[i, i.stop :] = A[i.stop :, i].T
-            A[i, i] = np.tril(A[i, i]) + np.tril(A[i, i], -1).T
-        np.fill_diagonal(A, diagonal)
+    A = A.astype(np.float32 if single else np.float64)
+    A[np.diag_indices_from(A)] += shift
+    potrf, trtrs = scipy.linalg.lapack.get_lapack_funcs(("potrf", "trtrs"), (A,))
+    with single_blas:
+        for k in slices(len(A), PANEL):
+            L, failed = potrf(A[k, k], lower=True)
+            if failed:
+                return False
+            if k.stop < len(A):
+                F = np.ascontiguousarray(trtrs(L, A[k.stop :, k].T, lower=True)[0].T)
+                in_threads(partial(_subtract_square, A[k.stop :, k.stop :], F), slices(len(F), PANEL))
+    return True
+
+
+def _subtract_square(A: np.ndarray, F: np.ndarray, lane: Iterable[slice]) -> None:
+    """Subtract FFᵀ from the lower half of A, in some of its rows."""
+    for i in lane:
+        A[i, : i.stop] -= F[i] @ F[: i.stop].T
 
 
 def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:

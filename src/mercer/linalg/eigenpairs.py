@@ -30,6 +30,8 @@ LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 3_000, 30  # rows, and rows of MANY compo
 EXACT_ROWS = 100  # up to which no iterative solver is faster
 LAST_DIGITS = 1e-13  # the smallest residual that can be required
 CHOLESKY_ROWS = 5_000  # up to which a Cholesky factor is as fast as a few dozen products
+DOUBLE_ROWS = 2_000  # up to which a factor in double precision takes little time
+VISIBLE = 1e-5  # of λ₁: negative eigenvalues below it are found
 SHIFTS = 6  # tried from the rounding error to λ₁
 BREAKDOWN = 1e-10  # of the matrix: a shorter new vector of Lanczos is a rounding error
 LOWEST_STEPS = 30  # of Lanczos, to look for negative eigenvalues
@@ -203,20 +205,24 @@ def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
     """Search for negative eigenvalues; return ``upper``, or more of the spectrum if there are any, and a note.
 
     Up to ``CHOLESKY_ROWS`` rows, a Cholesky factor of A + error·I proves that there are none; otherwise all eigenvalues
-    (few rows) or the lowest one are returned. With more rows, the lowest Ritz value of ``LOWEST_STEPS`` Lanczos steps
-    is appended, which is never below the lowest eigenvalue; the note says if small negative ones may have been missed.
+    (few rows) or the lowest one are returned. Beyond ``DOUBLE_ROWS`` a factor in single precision does, if its rounding
+    error, n·ε·max aₙₙ, is small enough. With more rows, the lowest Ritz value of ``LOWEST_STEPS`` Lanczos steps is
+    appended, which is never below the lowest eigenvalue. The note says if small negative ones may have been missed.
     """
     n, xp = A.shape[0], namespace(upper)
+    missed = f"negative eigenvalues below {VISIBLE:.0e} of the largest one may have been missed"
     if n <= CHOLESKY_ROWS:
         matrix = A.dense()
+        single = n * float(np.finfo(np.float32).eps) * largest(abs(xp.linalg.diagonal(matrix)))
+        if n > DOUBLE_ROWS and 2 * single <= VISIBLE * largest(upper) and has_cholesky(matrix, single, single=True):
+            return upper, missed
         if has_cholesky(matrix, error):
             return upper, ""
         if n <= SMALL:
             return xp.linalg.eigvalsh(matrix), ""
         return xp.concat([upper, _below_zero(matrix, largest(upper), error)]), ""
     lowest = _lowest_ritz(A)
-    note = "" if lowest[0] < -error else "negative eigenvalues below 1e-5 of the largest one may have been missed"
-    return xp.concat([upper, lowest]), note
+    return xp.concat([upper, lowest]), "" if lowest[0] < -error else missed
 
 
 def _below_zero(matrix: Array, size: float, error: float) -> Array:
