@@ -381,10 +381,10 @@ def test_pictures(browser, shown):
     browser.key("3")
     x, y = place(browser, 0)
     browser.mouse((x, y), (x + 30, y + 20))
-    browser.until(f"{APP}.probe?.picture && {APP}.probe.found[0] === {APP}.probe.at[0]")
+    browser.until(f"{APP}.probe?.cells && {APP}.probe.found[0] === {APP}.probe.at[0]")
     units = view.back(view.point((0, 1), browser.value(f"{APP}.probe.at"), browser.value(f"{APP}.probe.row")))[0]
     assert browser.value(f"Array.from({APP}.probe.values)") == units.astype(np.float32).tolist()
-    assert browser.value(f"[{APP}.probe.picture.width, {APP}.probe.picture.height]") == [8, 8]
+    assert browser.value(f"[{APP}.map.lens.firstChild.width, {APP}.map.lens.firstChild.height]") == [8, 8]
     waiting = refitted(browser)
     next(waiting)
     browser.value(f"{APP}.width.value = 0.5; {APP}.refit()")
