@@ -618,9 +618,9 @@ def test_a_fit_that_fails_or_is_stopped_leaves_the_model_before(browser, shown, 
         while True:
             time.sleep(0.01)
 
-    fit = KINDS["fit"]
+    fit = Session.fit
     for work, text in ((failing, "The fit failed. The kernel matrix"), (endless, "The computation was stopped.")):
-        monkeypatch.setitem(KINDS, "fit", work)
+        monkeypatch.setattr(Session, "fit", work)
         browser.value(f"{APP}.width.value = 1; {APP}.refit()")
         if work is endless:
             browser.until(f"!{APP}.stopButton.hidden && !{APP}.progress.hidden")
@@ -631,7 +631,7 @@ def test_a_fit_that_fails_or_is_stopped_leaves_the_model_before(browser, shown, 
         assert browser.value(f"[{APP}.model.model, {APP}.settings().width]") == [before, 1]
         click(browser, f"{APP}.error.querySelector('button')")
         assert browser.value(f"{APP}.error.hidden")
-    monkeypatch.setitem(KINDS, "fit", fit)
+    monkeypatch.setattr(Session, "fit", fit)
     waiting = refitted(browser)
     next(waiting)
     browser.value(f"{APP}.width.value = 1; {APP}.refit()")

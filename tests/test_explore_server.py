@@ -318,11 +318,11 @@ def test_a_waiting_request_is_replaced_and_a_running_one_stopped(monkeypatch):
         go.wait(10)
         return {"number": body["number"]}, []
 
-    monkeypatch.setitem(KINDS, "scree", slow)
+    monkeypatch.setattr(Session, "drawn", slow)
     found = {}
 
     def send(number):
-        found[number] = ask(explorer, "scree", {"number": number})
+        found[number] = ask(explorer, "drawn", {"number": number})
 
     threads = [threading.Thread(target=send, args=(i,)) for i in range(3)]
     for number, sender in enumerate(threads):
@@ -356,9 +356,9 @@ def test_a_computation_ends_where_it_should(how, monkeypatch):
         while True:
             time.sleep(0.01)
 
-    monkeypatch.setitem(KINDS, "scree", endless)
+    monkeypatch.setattr(Session, "drawn", endless)
     found = []
-    sender = threading.Thread(target=lambda: found.append(ask(explorer, "scree")))
+    sender = threading.Thread(target=lambda: found.append(ask(explorer, "drawn")))
     sender.start()
     assert begun.wait(10)
     if how == "stop":
@@ -402,8 +402,8 @@ def test_a_fault_of_ours_is_told_and_the_server_goes_on(monkeypatch, capsys):
     def fault(session, body):
         raise KeyError("oops")
 
-    monkeypatch.setitem(KINDS, "scree", fault)
-    status, _, body = ask(explorer, "scree")
+    monkeypatch.setattr(Session, "drawn", fault)
+    status, _, body = ask(explorer, "drawn")
     assert status == 500
     assert "inside mercer: KeyError" in json.loads(body)["error"]
     assert ask(explorer)[0] == 200

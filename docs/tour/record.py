@@ -70,7 +70,7 @@ def _rows(shown):
     p = np.concatenate([view.p_values for view in views])
     causes = contributions(first.estimator, first.X, "spe")
     header = {"law": first.law, "targets": [str(label) for label in data.labels], "pair": PAIR}
-    return header, [data.plain[1].astype(np.uint8).ravel(), causes.ravel(), novelty, below, p]
+    return header, [data.rows(False)[1].astype(np.uint8).ravel(), causes.ravel(), novelty, below, p]
 
 
 def page():

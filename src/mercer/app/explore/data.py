@@ -44,11 +44,6 @@ class Data:
     def __len__(self) -> int:
         return len(self.table)
 
-    @property
-    def plain(self) -> tuple[Recipe, Any]:
-        """The recipe that takes columns as they are, and its rows."""
-        return self.rows(False)
-
     def rows(self, scale: bool) -> tuple[Recipe, Any]:
         """Return the recipe with or without scaling to mean 0 and variance 1, and the rows that it makes."""
         if scale not in self.learned:
@@ -71,7 +66,7 @@ class Data:
     @cached_property
     def range(self) -> list[float]:
         """The smallest and the largest value of all variables, for the grey scale of pictures."""
-        X = self.plain[1]
+        X = self.rows(False)[1]
         return [float(X.min()), float(X.max())]
 
     def cells(self, row: int) -> list[Any]:
@@ -149,7 +144,7 @@ def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> D
     names = [name for name in table.names if name != label]
     data = of_table(table, table.source, columns=names, target=label, missing="error", categorical="error")
     whole = len(data.columns) == len(table.names) - (label is not None)
-    return replace(data, given=data.plain[0] if whole else None, code="# X: the rows that were given")
+    return replace(data, given=data.rows(False)[0] if whole else None, code="# X: the rows that were given")
 
 
 def rows_of(model: Any) -> Any:

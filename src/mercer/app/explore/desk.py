@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 SECONDS = 60.0  # that one computation may take
@@ -44,7 +44,7 @@ def in_words(error: Exception) -> str:
     return f"Something went wrong inside mercer: {type(error).__name__}: {text}"
 
 
-async def load(work: Callable[[], Any]) -> Any:
+async def on_thread(work: Callable[[], Any], name: str) -> Any:
     """Run ``work()`` on a thread that does not keep the process alive: a read of a pipe cannot be interrupted."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
@@ -55,16 +55,15 @@ async def load(work: Callable[[], Any]) -> Any:
         except Exception as error:
             future.set_exception(error)
 
-    threading.Thread(target=run, name=LOADING, daemon=True).start()
+    threading.Thread(target=run, name=name, daemon=True).start()
     return await asyncio.wrap_future(future)
 
 
 class Desk:
-    """Works on one request after the other, on a thread of its own."""
+    """Works on one request after the other, each on a thread of its own."""
 
     def __init__(self, seconds: float = SECONDS):
         self.seconds = seconds
-        self.pool = ThreadPoolExecutor(1, "mercer-explore")
         self.turn = asyncio.Lock()
         self.newest: dict[str, object] = {}
         self.busy: dict[str, Any] = {}  # what is being done, for whoever watches
@@ -82,7 +81,7 @@ class Desk:
             self._stop_at = time.monotonic() + self.seconds
             self._reason = f"The computation took longer than {self.seconds:g} seconds and was stopped. Take fewer "
             self._reason += "components or rows, or start mercer explore with a longer --time-limit."
-            running = asyncio.get_running_loop().run_in_executor(self.pool, self._run, kind, work)
+            running = asyncio.ensure_future(on_thread(lambda: self._run(kind, work), "mercer-explore"))
             while not (await asyncio.wait([running], timeout=GRACE_SECONDS))[0]:
                 if time.monotonic() > self._stop_at + GRACE_SECONDS:
                     self._interrupt()
@@ -94,10 +93,9 @@ class Desk:
         self._stop_at = time.monotonic()
 
     def close(self) -> None:
-        """Stop, and take no more work."""
+        """Stop at once."""
         self.stop()
         self._interrupt()
-        self.pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, kind: str, work: Callable[[], Any]) -> Any:
         from ..._core.tiles import watched

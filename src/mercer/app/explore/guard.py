@@ -64,7 +64,9 @@ class Guard:
         if headers.get("host") != [self.host]:
             return 421, "This host is not served here."
         if not scope["path"].startswith(API):
-            return self._page_refusal(scope, headers)
+            if scope["method"] != "GET":
+                return 405, "Only GET is allowed here."
+            return None if self._has_token(scope) or self._has_cookie(headers) else (403, NO_TOKEN)
         if scope["method"] != "POST":
             return 405, "Only POST is allowed here."
         site = headers.get("sec-fetch-site", ["none"])[0]
@@ -75,13 +77,6 @@ class Guard:
         if headers.get("content-type", [""])[0].partition(";")[0].strip().lower() not in TYPES:
             return 415, "The content type must be application/json or text/csv."
         return None
-
-    def _page_refusal(self, scope: dict[str, Any], headers: dict[str, list[str]]) -> tuple[int, str] | None:
-        if scope["method"] != "GET":
-            return 405, "Only GET is allowed here."
-        if self._has_token(scope) or self._has_cookie(headers):
-            return None
-        return 403, NO_TOKEN
 
     def _has_token(self, scope: dict[str, Any]) -> bool:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=8)
@@ -94,9 +89,8 @@ class Guard:
     def _secured(self, scope: dict[str, Any], send: Send) -> Send:
         """Return ``send`` with our headers on the answer, and the cookie where the token was shown."""
         new = dict(HEADERS)
-        if scope["path"] == "/" and scope["method"] == "GET" and self._has_token(scope):
+        if scope["method"] == "GET" and self._has_token(scope):
             new["Set-Cookie"] = f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
-
         more = [(name.lower().encode(), value.encode()) for name, value in new.items()]
 
         async def secured(message: dict[str, Any]) -> None:

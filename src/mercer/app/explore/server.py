@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .desk import SECONDS, Desk, Unanswered, in_words, is_known, load
+from .desk import LOADING, SECONDS, Desk, Unanswered, in_words, is_known, on_thread
 from .guard import Guard
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Explorer:
     async def _load(self) -> None:
         """Make the session; where that fails, stop as soon as the page has shown why."""
         try:
-            self.session = await load(self.make)
+            self.session = await on_thread(self.make, LOADING)
             self.loaded.set()
         except Exception as error:
             self.failure = error

@@ -26,9 +26,13 @@ KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a
 DRAWN = 100_000  # rows on the map: a random part of larger tables
 MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
+COMPONENTS = 10  # of the first model, as of the command line
 WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
 NO_FILE = "# The rows come from no file: use the lines of Python."
+OF_TABLE = ("open", "fit", "drawn")  # kinds of requests that name no model
+OF_MODEL = ("map", "novelty", "colour", "linear", "scree", "row", "pictures", "back", "walk", "rows", "save")
+KINDS = OF_TABLE + OF_MODEL
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
 
 
@@ -37,13 +41,12 @@ class Session:
 
     def __init__(self, data: Data, model: Any = None, recipe: Recipe | None = None, X: Any = None):
         self.views: OrderedDict[str, View] = OrderedDict()
-        self.details: dict[str, dict[str, Any]] = {}
         self.count = 0
         self._take(data)
         if model is not None:
-            recipe = data.plain[0] if recipe is None else recipe
+            recipe = data.rows(False)[0] if recipe is None else recipe
             X = recipe.apply(data.table)[0] if X is None else X
-            self._enter(lambda: View(model, data, recipe, X), None, time.perf_counter())
+            self._enter(lambda: View(model, data, recipe, X), None)
 
     def _take(self, data: Data) -> None:
         self.data = data
@@ -52,12 +55,13 @@ class Session:
         self.points = np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
 
     def answer(self, kind: str, body: Any) -> Answer:
-        """Answer one request; the kinds are those of ``KINDS``."""
+        """Answer one request; the kinds are those of ``KINDS``, and all but a few name a model."""
         if kind not in KINDS or not isinstance(body, dict):
             raise Refused(f"{kind!r} is not a request of this page, or its body is not a JSON object. Reload the page.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # those of a fit are in its answer
-            return KINDS[kind](self, body)
+            request = getattr(self, kind)
+            return request(body) if kind in OF_TABLE else request(self.view(body), body)
 
     @classmethod
     def of(cls, model: Any, X: Any = None, names: Any = None, target: Any = None) -> Session:
@@ -79,10 +83,13 @@ class Session:
         """What the page needs before there is a model."""
         data = self.data
         current = next((key for key in reversed(self.views) if self.views[key].data is data), None)
-        many = len(data) > LANDMARKS_FROM
+        many, fewer = len(data) > LANDMARKS_FROM, len(self.points) < len(data)
         notes = [f"More than {LANDMARKS_FROM:,} rows: models are fitted by landmarks."] if many else []
-        q = [1, min(RANGES["components"][1], max(2, len(data) - 1)), 1]
-        notes += [f"The map draws {DRAWN:,} rows, chosen at random."] if len(self.points) < len(data) else []
+        notes += [f"The map draws {DRAWN:,} rows, chosen at random."] if fewer else []
+        most = min(int(RANGES["components"][1]), max(2, len(data) - 1))
+        q = COMPONENTS if current is None else max(1, self.views[current].Y.shape[1])
+        first = Settings(components=min(q, most), scale=data.image is None)  # pixels share their unit
+        ranges = {name: [*ends, 1] for name, ends in RANGES.items()}
         return {
             "version": __version__,
             "name": data.name,
@@ -95,26 +102,18 @@ class Session:
             "typical": data.typical,
             "notes": [*data.notes, *notes],
             "model": current,
-            "settings": self._first(current),
+            "settings": asdict(first),
             "models": models(data),
             "kernels": KERNEL_NAMES,
             "wide": [name for name in KERNEL_NAMES if has_width(name)],
-            "ranges": {name: [*ends, 1] for name, ends in RANGES.items()} | {"width": WIDTH_SLIDER, "components": q},
+            "ranges": ranges | {"width": WIDTH_SLIDER, "components": [1, most, 1]},
             "drawn": len(self.points),
         }, []
-
-    def _first(self, model: str | None) -> dict[str, Any]:
-        """The settings that the page begins with: columns of a picture share their unit and are not scaled."""
-        q = min(10, max(2, len(self.data) - 1))  # as many as the command line takes
-        if model is not None:
-            q = min(max(1, self.views[model].Y.shape[1]), int(RANGES["components"][1]))
-        return asdict(Settings(components=q, scale=self.data.image is None))
 
     def fit(self, body: dict[str, Any]) -> Answer:
         """Fit a model, and return its map."""
         data = self.data
         settings = Settings.of(body.get("settings"), data)
-        begin = time.perf_counter()
 
         def make() -> View:
             recipe, X = data.rows(settings.scale)
@@ -122,14 +121,15 @@ class Session:
             model.fit(X, data.labels) if settings.model == "classifier" else model.fit(X)
             return View(model, data, recipe, X)
 
-        key = self._enter(make, settings, begin)
+        view = self._enter(make, settings)
         try:
-            return self.map({"model": key, "axes": body.get("axes")})
+            return self.map(view, body)
         except Refused:  # fewer components than the map before was drawn on
-            return self.map({"model": key, "axes": [0, 1]})
+            return self.map(view, {"axes": [0, 1]})
 
-    def _enter(self, make: Callable[[], View], settings: Settings | None, begin: float) -> str:
+    def _enter(self, make: Callable[[], View], settings: Settings | None) -> View:
         """Make a view, keep it under a new id, and note how it was made."""
+        begin = time.perf_counter()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", UserWarning)
             warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -138,12 +138,12 @@ class Session:
         self.count += 1
         key = f"m{self.count}"
         self.views[key] = view
+        if len(self.views) > KEPT:
+            self.views.popitem(last=False)
         texts = (" ".join(str(w.message).split()) for w in told if issubclass(w.category, UserWarning))
-        seconds = time.perf_counter() - begin
-        self.details[key] = _described(view, settings) | {"seconds": seconds, "warnings": list(dict.fromkeys(texts))}
-        while len(self.views) > KEPT:
-            self.details.pop(self.views.popitem(last=False)[0])
-        return key
+        view.about = {"model": key, "seconds": time.perf_counter() - begin, "warnings": list(dict.fromkeys(texts))}
+        view.about |= _described(view, settings)
+        return view
 
     def view(self, body: dict[str, Any]) -> View:
         """The model that a request names."""
@@ -152,12 +152,10 @@ class Session:
             raise Refused("This model is no longer in memory: another tab has fitted newer ones. Reload the page.")
         return self.views[key]
 
-    def map(self, body: dict[str, Any]) -> Answer:
+    def map(self, view: View, body: dict[str, Any]) -> Answer:
         """The drawn rows on two components, and what is known of the model."""
-        view = self.view(body)
         axes = _axes(body.get("axes"), view)
-        plane = _two(view.Y, axes)[self._drawn(view)]
-        return {"model": body["model"], "axes": axes, **self.details[body["model"]]}, [plane[:, 0], plane[:, 1]]
+        return {"axes": axes, **view.about}, [*_two(view.Y, axes)[self._drawn(view)].T]
 
     def _drawn(self, view: View) -> Any:
         return self.points if view.data is self.data else np.arange(min(len(view.data), DRAWN))
@@ -166,15 +164,14 @@ class Session:
         """The numbers of the rows that are drawn."""
         return {}, [self.points.astype(np.uint32)]
 
-    def novelty(self, body: dict[str, Any]) -> Answer:
+    def novelty(self, view: View, body: dict[str, Any]) -> Answer:
         """The novelty of the drawn rows, the rows in its order, and the positions of its limit."""
-        view = self.view(body)
         values = view.novelty[self._drawn(view)]
         return {"name": view.novelty_name, **view.limits()}, [values, view.order.astype(np.uint32)]
 
-    def colour(self, body: dict[str, Any]) -> Answer:
+    def colour(self, view: View, body: dict[str, Any]) -> Answer:
         """A number for each drawn row: of a column, of the prediction, or its novelty."""
-        view, by = self.view(body), body.get("by")
+        by = body.get("by")
         if by == "novelty":
             values, words = view.novelty, None
         elif by == "prediction" and view.predicted is not None:
@@ -189,20 +186,18 @@ class Session:
         ends = np.quantile(known, [0.02, 0.98]).tolist() if len(known) else [0.0, 1.0]  # a few far values take no room
         return {"words": None if words is None else words[:MOST_WORDS], "ends": ends}, [values]
 
-    def linear(self, body: dict[str, Any]) -> Answer:
+    def linear(self, view: View, body: dict[str, Any]) -> Answer:
         """The linear PCA of the same rows."""
-        view = self.view(body)
         Y = np.asarray(view.linear.transform(view.rows))[self._drawn(view)]
         shares = np.asarray(view.linear.explained_variance_ratio_).tolist()
         return {"shares": shares}, [*_two(Y, (0, 1)).T]
 
-    def scree(self, body: dict[str, Any]) -> Answer:
+    def scree(self, view: View, body: dict[str, Any]) -> Answer:
         """The shares of the first components."""
-        return {"shares": self.view(body).scree}, []
+        return {"shares": view.scree}, []
 
-    def row(self, body: dict[str, Any]) -> Answer:
+    def row(self, view: View, body: dict[str, Any]) -> Answer:
         """All about one row."""
-        view = self.view(body)
         i = as_whole(body.get("row"), "row", len(view.data))
         causes, reason = view.contributions(i) if body.get("causes") is True else (None, "")
         return {
@@ -219,15 +214,13 @@ class Session:
             "target": None if view.data.labels is None else str(view.data.labels[i]),
         }, []
 
-    def pictures(self, body: dict[str, Any]) -> Answer:
+    def pictures(self, view: View, body: dict[str, Any]) -> Answer:
         """The variables of some rows, for pictures on the map."""
-        view = self.view(body)
         rows = _rows(body.get("rows"), len(view.data), MOST_PICTURES)
-        return {"rows": rows}, [view.data.plain[1][rows].ravel()]
+        return {"rows": rows}, [view.data.rows(False)[1][rows].ravel()]
 
-    def back(self, body: dict[str, Any]) -> Answer:
+    def back(self, view: View, body: dict[str, Any]) -> Answer:
         """The pre-image of a point of the map."""
-        view = self.view(body)
         axes, at = _axes(body.get("axes"), view), body.get("at")
         if not isinstance(at, list) or len(at) != 2:
             raise Refused("at must be two numbers.")
@@ -239,9 +232,8 @@ class Session:
         told = {"cells": view.cells(units), "error": error, "share": share, "n_iter": n_iter, "y": y.tolist()}
         return told, [units if view.data.image else np.zeros(0)]
 
-    def walk(self, body: dict[str, Any]) -> Answer:
+    def walk(self, view: View, body: dict[str, Any]) -> Answer:
         """The rows between two rows, and where they are on the map."""
-        view = self.view(body)
         axes = _axes(body.get("axes"), view)
         first, last = _rows(body.get("rows"), len(view.data), 2, least=2)
         units, Y = view.walk(first, last)
@@ -250,9 +242,8 @@ class Session:
 
     # what the user takes away
 
-    def rows(self, body: dict[str, Any]) -> Answer:
+    def rows(self, view: View, body: dict[str, Any]) -> Answer:
         """Some rows of the table with their coordinates, as CSV."""
-        view = self.view(body)
         rows = np.array(_rows(body.get("rows"), len(view.data), len(view.data)))
         columns = {"row": rows} | {name: view.data.table.written(name)[rows] for name in view.data.table.names}
         for j in range(view.Y.shape[1]):
@@ -260,19 +251,12 @@ class Session:
         columns[free("novelty", columns)] = view.novelty[rows]
         return {"name": "rows.csv"}, [_file(lambda path: write(columns, path), "rows.csv")]
 
-    def save(self, body: dict[str, Any]) -> Answer:
+    def save(self, view: View, body: dict[str, Any]) -> Answer:
         """The model file."""
         from ...io import save  # here: it imports every model
 
-        view = self.view(body)
         file = _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
         return {"name": "model.mercer"}, [file]
-
-
-_NAMES = ("open", "fit", "map", "drawn", "novelty", "colour", "linear", "scree", "row", "pictures", "back", "walk")
-KINDS: dict[str, Callable[[Session, dict[str, Any]], Answer]] = {
-    name: getattr(Session, name) for name in (*_NAMES, "rows", "save")
-}
 
 
 def _described(view: View, settings: Settings | None) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class View:
         self.own_map = hasattr(last, "subspace_") and hasattr(last, "preimages")
         self.estimator = inside if self.own_map else None
         self.map = last if self.own_map else _stand_in(last, self.rows)
+        self.about: dict[str, Any] = {}  # what the page is told of the model
         if isinstance(self.map.kernel_, Precomputed):
             raise Refused("A model of a precomputed kernel has no rows to show. Fit a model on the rows themselves.")
 
@@ -70,8 +71,8 @@ class View:
         q = min(SCREE, len(self.rows) - 1)
         if len(self.shares) >= q or not self.own_map:
             return self.shares
-        more = KernelPCA(q, kernel=self.map.kernel_, center=self.map.center, solver=_solver(self.rows))
-        return np.asarray(more.set_params(random_state=SEED).fit(self.rows).explained_variance_ratio_).tolist()
+        more = _fitted(q, self.map.kernel_, self.rows, center=self.map.center)
+        return np.asarray(more.explained_variance_ratio_).tolist()
 
     # the way back
 
@@ -203,12 +204,12 @@ def _stand_in(model: Any, X: Any) -> Any:
         kernel = model._kernel().bind(X) if hasattr(model, "_kernel") else RBF("median")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about a model that the user did not ask for
-        q = min(STAND_IN, len(X) - 1)
-        return KernelPCA(q, kernel=kernel, solver=_solver(X), random_state=SEED).fit(X)
+        return _fitted(min(STAND_IN, len(X) - 1), kernel, X)
 
 
-def _solver(X: Any) -> str:
-    return "landmarks" if len(X) > LANDMARKS_FROM else "auto"
+def _fitted(q: int, kernel: Any, X: Any, **settings: Any) -> Any:
+    solver = "landmarks" if len(X) > LANDMARKS_FROM else "auto"
+    return KernelPCA(q, kernel=kernel, solver=solver, random_state=SEED, **settings).fit(X)
 
 
 def _undone(step: Any, X: Any, name: str) -> Any:
