@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium: a
 
 from mercer.app.explore.data import digits, of_table  # noqa: E402
 from mercer.app.explore.server import OVER, Explorer  # noqa: E402
-from mercer.app.explore.session import KINDS, Session  # noqa: E402
+from mercer.app.explore.session import Session  # noqa: E402
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>",
@@ -233,6 +233,12 @@ def test_keyboard_alone(browser, tanks):
     browser.key("l")
     browser.key("1")
     browser.key("Escape")
+    browser.value(f"{APP}.screeBox.focus()")
+    q, most = browser.value(f"[{APP}.model.components, {APP}.screeShares.length]")
+    for key, q in (("ArrowRight", q + 1), ("ArrowLeft", q), ("Home", 1), ("End", most)):
+        browser.key(key)
+        browser.until(f"{APP}.model.components === {q} && !{APP}.lines.fit.busy && !{APP}.lines.scree.busy")
+        assert browser.value(f"{APP}.screeBox.ariaValueNow") == str(q) == browser.value(f"{APP}.components.value")
     for slider, key in (("components", "ArrowLeft"), ("width", "ArrowRight"), ("limit", "ArrowRight")):
         before = browser.value(f"{APP}.{slider}.value")
         browser.value(f"{APP}.{slider}.focus()")

@@ -71,7 +71,14 @@ class Data:
 
     def cells(self, row: int) -> list[Any]:
         """Return the values of the variables of one row, as they are written in the table."""
-        return [_plain(self.table.columns[name][row]) for name in self.columns]
+        return [self.cell(name, row) for name in self.columns]
+
+    def cell(self, name: str, row: int) -> Any:
+        """Return one value as JSON has it: None where it is missing."""
+        value = self.table.columns[name][row]
+        if value is None or isinstance(value, str):
+            return value
+        return None if np.isnan(value) else float(value)
 
 
 def of_table(
@@ -229,10 +236,3 @@ def _check_image(image: Any, d: int) -> None:
 
 def _some(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _plain(value: Any) -> Any:
-    """Return a cell as JSON has it: None where it is missing."""
-    if value is None or isinstance(value, str):
-        return value
-    return None if np.isnan(value) else float(value)

@@ -900,7 +900,7 @@ class App {
     const text = [`Novelty ${figure(told.novelty)}, above ${percent(told.below)} of the rows`];
     text.push(`p ${figure(told.p, 3)} (${told.law})`);
     if (told.prediction !== null) text.push(`${this.model.predicts} ${told.prediction}`);
-    if (told.target !== null) text.push(`${this.info.target} ${told.target}`);
+    if (told.target !== null) text.push(`${this.info.target} ${figure(told.target)}`);
     return [make("h2", {}, `Row ${told.row} `, mark && make("span", { class: mark }, mark)),
       make("p", { class: "small", "data-novelty": told.novelty }, text.join(" · ")),
       told.reason ? note(`No contributions: ${told.reason}`) : null];

@@ -211,7 +211,7 @@ class Session:
             "causes": causes,
             "reason": reason,
             "prediction": None if view.predicted is None else str(view.predicted[i]),
-            "target": None if view.data.labels is None else str(view.data.labels[i]),
+            "target": view.data.target and view.data.cell(view.data.target, i),
         }, []
 
     def pictures(self, view: View, body: dict[str, Any]) -> Answer:
