@@ -235,10 +235,10 @@ def test_keyboard_alone(browser, tanks):
     browser.key("Escape")
     browser.value(f"{APP}.screeBox.focus()")
     q, most = browser.value(f"[{APP}.model.components, {APP}.screeShares.length]")
-    for key, q in (("ArrowRight", q + 1), ("ArrowLeft", q), ("Home", 1), ("End", most)):
+    for key, wanted in (("ArrowRight", q + 1), ("ArrowLeft", q), ("Home", 1), ("End", most)):
         browser.key(key)
-        browser.until(f"{APP}.model.components === {q} && !{APP}.lines.fit.busy && !{APP}.lines.scree.busy")
-        assert browser.value(f"{APP}.screeBox.ariaValueNow") == str(q) == browser.value(f"{APP}.components.value")
+        browser.until(f"{APP}.model.components === {wanted} && !{APP}.lines.fit.busy && !{APP}.lines.scree.busy")
+        assert browser.value(f"{APP}.screeBox.ariaValueNow") == str(wanted) == browser.value(f"{APP}.components.value")
     for slider, key in (("components", "ArrowLeft"), ("width", "ArrowRight"), ("limit", "ArrowRight")):
         before = browser.value(f"{APP}.{slider}.value")
         browser.value(f"{APP}.{slider}.focus()")
