@@ -27,6 +27,7 @@ from .blas import single_blas, single_threaded
 from .dask import fold_blocks, is_lazy
 
 CACHE_ENTRIES = 2**18  # of a tile: 2 MB of float64, near the second-level cache and far above the cost of a call
+FEW_ENTRIES = 2**20  # of a matrix changed in place: one thread takes a few milliseconds, as starting others does
 DEVICE_ENTRIES = 2**24  # of a tile on a device: 128 MB of float64, enough to keep thousands of cores busy
 SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
 SMALL_SIDE = 128  # of square tiles where there are few rows: the upper tiles are then little more than half of all
@@ -72,7 +73,11 @@ def for_rows(f: Callable[[slice], None], n: int, width: int, x: Array) -> None:
         for rows in lane:
             f(rows)
 
-    over_items(work, row_tiles(n, width, x), x)
+    if n * width <= FEW_ENTRIES and not is_foreign(x):
+        with single_blas:
+            work(row_tiles(n, width, x))
+    else:
+        over_items(work, row_tiles(n, width, x), x)
 
 
 def over_items(work: Callable[[Iterable], Any], items: Sequence, x: Array, name: str | None = None) -> None:
