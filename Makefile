@@ -7,7 +7,7 @@ EXTRAS_arrays = arrays,onnx,tables,dask
 # Optional libraries without which many tests would be skipped; Dask without its data frames, which need pyarrow.
 LIBRARIES_test = 'dask[array]>=2024.8' 'distributed>=2024.8' array-api-strict
 # The large ones, for `make test-arrays`.
-LIBRARIES_arrays = torch==2.13.0 'polars>=1.0' onnxruntime
+LIBRARIES_arrays = torch==2.13.0 'polars>=1.0' onnxruntime jax
 TESTS_arrays = tests/test_array_api.py tests/test_onnx.py tests/test_tables.py tests/test_dask.py
 
 # The first Python that is new enough; `make PYTHON=/path/to/python` overrides it.
@@ -38,7 +38,7 @@ help:
 	@echo 'make demo         the whole story in one HTML page (DATA=my.csv: of your own table)'
 	@echo 'make explore      look at built-in digits in the browser (DATA=my.csv: at your own table)'
 	@echo 'make test         lint, types and the whole test suite'
-	@echo 'make test-arrays  the tests that need torch, Polars, pyarrow or onnxruntime (1 GB more)'
+	@echo 'make test-arrays  the tests that need torch, JAX, Polars, pyarrow or onnxruntime (1.3 GB more)'
 	@echo 'make test-ray     fits in Ray tasks and by Dask on Ray (installs Ray)'
 	@echo 'make test-spark   fits of the partitions of a Spark frame (installs pyspark; needs Java)'
 	@echo 'make test-oldest  the test suite on the oldest supported dependencies'
@@ -76,7 +76,7 @@ test-spark: .venv/.arrays-$(HERE)
 	@PYSPARK_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/python examples/clusters/spark_merge.py
 
 test-arrays: .venv/.arrays-$(HERE)
-	@echo '--- pytest with torch, Polars, pyarrow and onnxruntime'
+	@echo '--- pytest with torch, JAX, Polars, pyarrow and onnxruntime'
 	@$(BIN)/python $(PYTEST) $(TESTS_arrays)
 
 lint: .venv/.test-$(HERE)
@@ -174,7 +174,7 @@ clean:
 	@touch .venv/.demo-$(HERE) $@
 
 .venv/.arrays-$(HERE): .venv/.test-$(HERE)
-	@echo 'Installing torch, Polars, pyarrow and onnxruntime into .venv (a minute or two, once)'
+	@echo 'Installing torch, JAX, Polars, pyarrow and onnxruntime into .venv (a minute or two, once)'
 	@$(PIP) -e '.[$(EXTRAS_arrays)]' $(LIBRARIES_arrays)
 	@touch $@
 

@@ -539,6 +539,17 @@ def test_k_means_needs_numpy(there):
         KernelPCA(2, solver=Landmarks(20, choose="kmeans")).fit(there(ROWS))
 
 
+def test_arrays_that_cannot_be_written_to_are_refused():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    X = jax.numpy.asarray(ROWS.astype(np.float32))
+    for solver in ("auto", "exact", "davidson", "landmarks"):
+        with dispatched(), pytest.raises(TypeError, match="written into arrays.*jax.*NumPy array"):
+            KernelPCA(2, solver=solver).fit(X)
+    with pytest.warns(MercerWarning, match="array of jax"):
+        Y = KernelPCA(2, kernel=RBF(0.3)).fit_transform(X)
+    assert_allclose(Y, KernelPCA(2, kernel=RBF(0.3)).fit_transform(ROWS.astype(np.float32)), atol=1e-6)
+
+
 def test_rows_from_elsewhere_than_at_fit_are_refused(there):
     with dispatched():
         model, here = ProbabilisticKernelPCA(2).fit(there(ROWS)), ProbabilisticKernelPCA(2).fit(ROWS)

@@ -57,7 +57,7 @@ def home(x: Any) -> tuple[Any, Any]:
 def library(x: Any) -> str:
     """Return the name of the library that an array belongs to, with its device."""
     xp, device = home(x)
-    return "NumPy" if xp is np else f"{xp.__name__.split('.')[-1]} ({device})"
+    return "NumPy" if xp is np else f"{xp.__name__.removeprefix('array_api_compat.').split('.')[0]} ({device})"
 
 
 def asarray_like(values: Any, x: Any, dtype: Any = None) -> Array:
@@ -128,6 +128,15 @@ def has_double(x: Any) -> bool:
     """Return True if the device of ``x`` supports float64."""
     xp, device = home(x)
     return xp is np or "float64" in xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
+
+
+def is_writable(x: Any) -> bool:
+    """Return True if entries of ``x`` can be replaced, as in all libraries but JAX."""
+    if not is_foreign(x):
+        return True
+    from array_api_compat import is_writeable_array
+
+    return is_writeable_array(x)
 
 
 def eps(x: Any) -> float:

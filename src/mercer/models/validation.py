@@ -169,6 +169,8 @@ def check_portable(estimator: Any, X: Any, kernel: Kernel) -> None:
         raise TypeError(f"{type(estimator).__name__} takes NumPy arrays, and X is an array of {where}. {way_out}")
     if not kernel.portable:
         raise TypeError(f"{kernel!r} takes NumPy arrays, and X is an array of {where}. {way_out}")
+    if not arrays.is_writable(X):
+        raise TypeError(f"Results are written into arrays part by part, which {where} does not allow. {way_out}")
     if not arrays.has_double(X):
         raise TypeError(f"Variances and distances are summed in float64, which {where} does not have. {way_out}")
 
