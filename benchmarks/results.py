@@ -44,11 +44,16 @@ class Results:
     def publish(self, page, lines):
         """Print a table, and replace the one that stands in a page between comments with the name of the results."""
         print("\n".join(lines))
-        path, begin, end = DOCS / page, f"<!-- {self.path.stem} -->\n", f"<!-- end of {self.path.stem} -->"
-        before, _, rest = path.read_text().partition(begin)
-        _, _, after = rest.partition(end)
         told = f"`{self.head['command']}`, {self.head['date']}:"
-        path.write_text(f"{before}{begin}\n{told}\n\n" + "\n".join(lines) + f"\n\n{end}{after}")
+        replace_block(page, self.path.stem, [told, "", *lines])
+
+
+def replace_block(page, name, lines):
+    """Replace what stands in a page between comments with this name."""
+    path, begin, end = DOCS / page, f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, _, rest = path.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n\n{end}{after}")
 
 
 def table(name, columns):

@@ -13,7 +13,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer._core.dask import _Held
+from mercer._core import dask_sums
+from mercer._core.dask_sums import Held
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF, Linear, Polynomial
 
@@ -215,6 +216,57 @@ def test_what_is_not_a_real_number_is_refused_by_name(X):
 @pytest.mark.parametrize("known", [True, False], ids=["sizes", "no sizes"])
 def test_the_source_is_read_twice(kernel, known):
     """Each block is made at most twice in a fit: for the rows of width and landmarks, and for the sums."""
+    assert most_reads(model(kernel=kernel), known) <= 2
+
+
+def test_one_pass_is_enough_for_a_width_and_landmarks_that_are_given(X):
+    assert most_reads(model(kernel=RBF(0.1), solver=Landmarks(choose=X[:20])), known=True) == 1
+
+
+@pytest.mark.parametrize("made", ["from memory", "by tasks", "in halves", "persisted"])
+def test_tiny_chunks_share_tasks(X, made, monkeypatch):
+    """Few tasks for many chunks, each of which is still made once; weights and errors know their rows."""
+    from dask.callbacks import Callback
+
+    monkeypatch.setattr(dask_sums, "TASKS", 4)
+    blocks = [X[i : i + 5] for i in range(0, N, 5)]
+    reads, tasks = [], []
+
+    def block(i):
+        reads.append(i)
+        return blocks[i]
+
+    lazy = chunked(X, (5,) * 120)
+    if made in {"by tasks", "in halves"}:
+        lazy = da.concatenate([da.from_delayed(dask.delayed(block)(i), (5, D), float) for i in range(120)])
+    if made == "in halves":  # two of them need the same task
+        lazy = lazy.rechunk({0: (2, 3) * 120})
+    given = model(kernel=RBF(0.1), solver=Landmarks(choose=X[:20]))
+    w = np.linspace(1, 2, N)
+    with dask.config.set(scheduler="synchronous"):
+        lazy = lazy.persist() if made == "persisted" else lazy
+        with Callback(pretask=lambda key, *_: tasks.append(key)):
+            fitted = mercer_clone(given).fit(lazy, sample_weight=w)
+        bad = X.copy()
+        bad[321, 2] = np.nan
+        with pytest.raises(ValueError, match="row 321, column 2"):
+            given.fit(chunked(bad, (5,) * 120))
+    assert_allclose(fitted.explained_variance_, given.fit(X, sample_weight=w).explained_variance_, rtol=1e-10)
+    assert sum("gathered" in str(key) for key in tasks) in {4, 5}
+    assert made in {"in halves", "persisted"} or len(tasks) < 20
+    assert len(reads) == len(set(reads))
+
+
+def test_tiny_chunks_on_workers(X, cluster, monkeypatch):
+    monkeypatch.setattr(dask_sums, "TASKS", 4)
+    lazy = chunked(X, (5,) * 120).persist()
+    for given in (model(), model(kernel=RBF(0.1), solver=Landmarks(choose=X[:20]))):
+        expected = mercer_clone(given).fit(X)
+        assert_allclose(given.fit(lazy).explained_variance_, expected.explained_variance_, rtol=1e-10)
+
+
+def most_reads(estimator, known):
+    """Return how often a block of rows is made in a fit, at most."""
     made = []
 
     def block(i):
@@ -225,8 +277,8 @@ def test_the_source_is_read_twice(kernel, known):
     rows = np.nan if not known else 500
     X = da.concatenate([da.from_delayed(b, (rows, D), float) for b in blocks], allow_unknown_chunksizes=True)
     with dask.config.set(scheduler="synchronous"):
-        model(kernel=kernel).fit(X)
-    assert max(made.count(i) for i in range(6)) <= 2
+        estimator.fit(X)
+    return max(made.count(i) for i in range(6))
 
 
 def test_a_poison_block_is_named(X):
@@ -247,7 +299,7 @@ def test_a_graph_holds_the_model_once(X):
     """However many blocks there are: what they share stands in one node."""
     fitted = model().fit(X)
     few, many = (fitted.transform(chunked(X, sizes)) for sizes in [(300, 300), (10,) * 60])
-    held = [sum(isinstance(task_value(task), _Held) for task in dict(Y.dask).values()) for Y in (few, many)]
+    held = [sum(isinstance(task_value(task), Held) for task in dict(Y.dask).values()) for Y in (few, many)]
     assert held[0] == held[1]
 
 
@@ -327,7 +379,8 @@ def test_one_row_in_each_chunk(X, cluster):
 
 MEMORY = """
 import dask, dask.array as da, distributed, mercer, numpy as np
-from mercer._core.dask import _Held
+from mercer._core import dask_sums
+from mercer._core.dask_sums import Held
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF
 

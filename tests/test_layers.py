@@ -37,7 +37,7 @@ DOORS = {
 FUNCTIONS = {"landmarks", "merge", "register", "remove", "explore", "check", "report", "plan", "compress"}
 DOOR_LINES = 60
 HOMES = {
-    "dask": {"_core/dask.py"},
+    "dask": {"_core/dask.py", "_core/dask_sums.py"},
     "distributed": {"_core/dask.py"},
     "threadpoolctl": {"_core/blas.py"},
     "array_api_compat": {"_core/arrays.py"},

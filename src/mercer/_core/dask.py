@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass
-from functools import partial, reduce, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,10 +18,10 @@ import numpy as np
 from . import arrays
 from .arrays import Array
 from .batches import Source, as_source, each, is_source
+from .dask_sums import Held, below, check_finite, chosen, of_block, part, summed
 
 Method = TypeVar("Method", bound=Callable)
 
-ARITY = 8  # sums that one task adds
 PAIR_BLOCKS = 24  # blocks of rows in a product with the whole kernel matrix, at most: 300 tasks
 PAIR_ROWS = 1000  # of such a block, at least: a smaller task takes less time than its overhead
 
@@ -92,13 +91,8 @@ def _plain(part: Any, dtype: np.dtype) -> Any:
 
 def survey(X: Any, most: int) -> tuple[Any, np.ndarray]:
     """Return a Dask array of unknown sizes with its sizes, and a uniform random sample of its rows, in one pass."""
-    from dask import delayed
-
-    drawn, total = delayed(_drawn, name="survey"), delayed(_joined, name="survey-sum")
-    parts = [drawn(block, i, most) for i, block in enumerate(X.to_delayed().ravel())]
-    while len(parts) > 1:
-        parts = [total(parts[i : i + ARITY], most) for i in range(0, len(parts), ARITY)]
-    sizes, _, sample = parts[0].compute()
+    held = Held(most, X.chunks[0])
+    sizes, _, sample = summed(_drawn, held, [X], partial(_joined, most), "survey").compute()
     X = X.copy()
     X._chunks = (tuple(sizes), *X.chunks[1:])
     if X.shape[0] == 0:
@@ -106,17 +100,22 @@ def survey(X: Any, most: int) -> tuple[Any, np.ndarray]:
     return X, sample
 
 
-def _drawn(block: np.ndarray, number: int, most: int) -> tuple[list[int], np.ndarray, np.ndarray]:
+Drawn = tuple[list[int], np.ndarray, np.ndarray]
+
+
+def _drawn(block: np.ndarray, held: Any = None, block_id: Any = (0,)) -> Drawn:
     """Return the number of rows of a block, and the rows with the smallest random keys."""
-    block = np.asarray(block)
-    _check_finite(block, np.arange(len(block)), f"block {number} of the Dask array")
+    block, number = np.asarray(block), block_id[0]
+    check_finite(block, range(len(block)), f"block {number} of the Dask array")
     keys = np.random.default_rng(number).random(len(block))
-    return _joined([([len(block)], keys, block)], most)
+    return _smallest(held.value, [len(block)], keys, block)
 
 
-def _joined(parts: list, most: int) -> tuple[list[int], np.ndarray, np.ndarray]:
-    sizes = [size for part in parts for size in part[0]]
-    keys, rows = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+def _joined(most: int, a: Drawn, b: Drawn) -> Drawn:
+    return _smallest(most, a[0] + b[0], *(np.concatenate([a[i], b[i]]) for i in (1, 2)))
+
+
+def _smallest(most: int, sizes: list[int], keys: np.ndarray, rows: np.ndarray) -> Drawn:
     kept = np.sort(np.argpartition(keys, most)[:most]) if len(keys) > most else slice(None)
     return sizes, keys[kept], rows[kept]
 
@@ -128,49 +127,60 @@ def take(X: Any, rows: Any) -> Any:
     part = _kept(X, rows)
     if part is None:
         part = X[rows].compute()
-        _check_finite(part, np.arange(X.shape[0])[rows], "the Dask array")
+        check_finite(part, np.arange(X.shape[0])[rows], "the Dask array")
     return part
 
 
-@dataclass(frozen=True, eq=False)
-class _Read:
-    """Some rows of a Dask array, and numbers computed in the same pass."""
+class _Reading:
+    """Some rows of a Dask array, sorted, and lazy numbers: all are computed in one pass, when one of them is needed."""
 
-    name: str
-    rows: np.ndarray
-    values: np.ndarray
-    numbers: dict[str, float]
+    def __init__(self, X: Any, rows: np.ndarray, numbers: dict[str, Any]):
+        self.X, self.rows, self.lazy = X, rows, numbers
+
+    @cached_property
+    def found(self) -> tuple[np.ndarray, dict[str, float]]:
+        import dask
+
+        # numbers share the tasks that create blocks with X[rows], which takes longer to plan
+        values, numbers = dask.compute(self.X[self.rows] if self.lazy else self._rows(), self.lazy)
+        check_finite(values, self.rows, "the Dask array")
+        return values, numbers
+
+    def _rows(self) -> Any:
+        """Return the rows, delayed."""
+        sizes = self.X.chunks[0]
+        blocks = np.unique(np.searchsorted(np.cumsum(sizes), self.rows, side="right"))
+        return summed(chosen, Held(self.rows, sizes), [self.X], below, "rows", blocks)
+
+    def take(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the rows of these numbers, or None if some are not among those to be read."""
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return self.found[0][places] if np.array_equal(self.rows[places], rows) else None
 
 
-_read: ContextVar[_Read | None] = ContextVar("read", default=None)
+_reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def reading(X: Any, rows: np.ndarray, **numbers: Any) -> Iterator[dict[str, float]]:
-    """Read rows of a Dask array, sorted, and compute numbers, in one pass; :func:`take` then needs no other."""
-    import dask
-
-    values, found = dask.compute(X[rows], numbers)
-    _check_finite(values, rows, "the Dask array")
-    token = _read.set(_Read(X.name, rows, values, found))
+def reading(X: Any, rows: np.ndarray, **numbers: Any) -> Iterator[None]:
+    """Let rows of a Dask array, sorted, and numbers be computed in one pass when :func:`take` needs some of them."""
+    token = _reading.set(_Reading(X, rows, numbers))
     try:
-        yield found
+        yield
     finally:
-        _read.reset(token)
+        _reading.reset(token)
 
 
 def number_read(X: Any, name: str) -> float | None:
-    """Return a number that was computed when rows of X were read, or None."""
-    read = _read.get()
-    return None if read is None or read.name != getattr(X, "name", None) else read.numbers.get(name)
+    """Return a number that is computed when rows of X are read, or None."""
+    read = _reading.get()
+    planned = read is not None and read.X.name == getattr(X, "name", None) and name in read.lazy
+    return read.found[1][name] if read is not None and planned else None
 
 
 def _kept(X: Any, rows: Any) -> np.ndarray | None:
-    read = _read.get()
-    if read is None or read.name != X.name or isinstance(rows, slice):
-        return None
-    places = np.minimum(np.searchsorted(read.rows, rows), len(read.rows) - 1)
-    return read.values[places] if np.array_equal(read.rows[places], rows) else None
+    read = _reading.get()
+    return None if read is None or read.X.name != X.name or isinstance(rows, slice) else read.take(rows)
 
 
 def computed(x: Any) -> Any:
@@ -224,9 +234,9 @@ def map_blocks(f: Callable[[np.ndarray], np.ndarray], X: Any, name: str) -> Any:
     like = np.asarray(f(np.zeros((1, X.shape[1]), X.dtype)))
     chunks = (X.chunks[0], *((size,) for size in like.shape[1:]))
     return da.map_blocks(
-        _block,
+        of_block,
         X,
-        held=delayed(_Held(f, like[:0])),
+        held=delayed(Held(f, X.chunks[0], like[:0])),
         name=None,
         token=name,
         dtype=like.dtype,
@@ -237,30 +247,10 @@ def map_blocks(f: Callable[[np.ndarray], np.ndarray], X: Any, name: str) -> Any:
 
 
 def fold_blocks(f: Callable, add: Callable, arrays: Sequence[Any], name: str) -> Any:
-    """Return the sum of ``f(block, …)`` over the blocks of rows, computed on the cluster; ``add`` is not in place.
-
-    The task of a block is fused with those that create the block.
-    """
-    import dask.array as da
-    from dask import delayed
-
+    """Return the sum of ``f(block, …)`` over the blocks of rows, computed on the cluster; ``add`` is not in place."""
     X, sizes = arrays[0], arrays[0].chunks[0]
-    others = [_column(array, sizes) for array in arrays[1:]]
-    parts = da.map_blocks(
-        _part,
-        X,
-        *others,
-        held=delayed(_Held(f)),
-        token=name,
-        dtype=object,
-        chunks=(sizes, (1,)),
-        meta=np.empty((0, 0), object),
-    )
-    total = delayed(partial(reduce, add), name=f"{name}-sum")
-    left = [part for part, n in zip(parts.to_delayed().ravel(), sizes, strict=True) if n]
-    while len(left) > 1:
-        left = [total(left[i : i + ARITY]) for i in range(0, len(left), ARITY)]
-    return left[0].compute()
+    blocks = [X, *(_column(array, sizes) for array in arrays[1:])]
+    return summed(part, Held(f, sizes), blocks, add, name, np.flatnonzero(sizes)).compute()
 
 
 def _column(array: Any, sizes: Sequence[int]) -> Any:
@@ -282,7 +272,7 @@ def symmetric_blocks(f: Callable, X: Any, V: Array, name: str) -> np.ndarray:
     ends = np.cumsum(sizes)
     blocks = _blocks(X, sizes, ends)
     parts = [delayed(V[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-    held, pair = delayed(_Held(f)), delayed(_pair, name=name, nout=2)
+    held, pair = delayed(Held(f)), delayed(_pair, name=name, nout=2)
     total = delayed(partial(np.sum, axis=0), name=f"{name}-sum")
     sums: list[list] = [[] for _ in blocks]
     for i, x in enumerate(blocks):
@@ -320,13 +310,6 @@ def check_names(estimator: Any, X: Any) -> None:
         )
 
 
-class _Held:
-    """A value that many tasks share, which the graph holds only once; ``none`` is its result for no rows."""
-
-    def __init__(self, value: Any, none: Any = None):
-        self.value, self.none = value, none
-
-
 def _blocks(array: Any, sizes: Sequence[int], ends: np.ndarray) -> list[Any]:
     """Return the blocks of rows of an array, of the given sizes."""
     if not is_lazy(array):
@@ -335,51 +318,7 @@ def _blocks(array: Any, sizes: Sequence[int], ends: np.ndarray) -> list[Any]:
     return list(array.to_delayed().ravel())
 
 
-def _block(block: np.ndarray, held: Any = None, block_info: Any = None) -> np.ndarray:
-    if held is not None and len(block) == 0:
-        return held.none
-    return np.asarray(_of_finite(held, _start(block_info), block))
-
-
-def _part(block: np.ndarray, *others: np.ndarray, held: Any = None, block_info: Any = None) -> Any:
-    if len(block) == 0:
-        return None
-    return _of_finite(held, _start(block_info), block, *(other[:, 0] for other in others))
-
-
-def _start(block_info: Any) -> float:
-    """Return the number of the first row of a block; NaN if the sizes of the blocks before it are unknown."""
-    return block_info[0]["array-location"][0][0] if block_info else 0
-
-
-def _of_finite(held: _Held, start: float, block: np.ndarray, *others: np.ndarray) -> Any:
-    """Return ``f(block, …)`` of the f that is held; an error names the rows of the block."""
-    block = np.asarray(block)
-    known = not np.isnan(start)
-    first = int(start) if known else 0
-    where = f"rows {first} to {first + len(block) - 1} of {'the Dask array' if known else 'a block of the Dask array'}"
-    _check_finite(block, first + np.arange(len(block)), where)
-    try:
-        return held.value(block, *others)
-    except ValueError as error:
-        raise ValueError(f"{error} (in {where})") from error
-
-
-def _check_finite(block: np.ndarray, rows: np.ndarray, where: str) -> None:
-    """Raise ValueError if a block, whose rows have these numbers, holds NaN or infinity."""
-    most = arrays.largest_cell(block.dtype, block.shape[1]) if block.dtype.kind == "f" and block.ndim > 1 else np.inf
-    fine = np.isfinite(block) & (np.abs(block) <= most)
-    if fine.all():
-        return
-    row, *column = np.argwhere(~fine)[0]
-    what = "NaN or infinity" if not np.isfinite(block).all() else f"Numbers above {most:.2g}, whose squares overflow,"
-    raise ValueError(
-        f"{what} in {where}; the first is in row {rows[row]}, column {column[0] if column else 0}. "
-        "Fill or drop such rows before fit."
-    )
-
-
-def _pair(held: _Held, x: Array, y: Array, v_x: Array, v_y: Array, same: bool) -> tuple[Array, Array | None]:
+def _pair(held: Held, x: Array, y: Array, v_x: Array, v_y: Array, same: bool) -> tuple[Array, Array | None]:
     """Return k(x, y) v_y and k(y, x) v_x."""
     tile = held.value(np.asarray(x), np.asarray(y))
     return tile @ v_y, None if same else tile.T @ v_x

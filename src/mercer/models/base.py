@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.arrays import Array, is_foreign, namespace
 from .._core.batches import Source, as_source, is_source
-from .._core.dask import computed, is_lazy, lazy_variance, mean, reading, rowwise
+from .._core.dask import computed, is_lazy, lazy_variance, mean, number_read, reading, rowwise
 from .._core.fields import Maybe, NotNegative
 from .._core.registry import KERNELS, SOLVERS
 from .._core.sklearn import CallbackSupportMixin, with_callbacks
@@ -116,8 +116,8 @@ class KernelTransformer(
             raise ValueError("kernel='precomputed' takes a matrix in memory. Give the samples and another kernel.")
         numbers = {"variance": lazy_variance(X, weights)} if getattr(kernel, "gamma", None) == "scale" else {}
         numbers |= {"least": X.min()} if kernel.nonnegative else {}
-        with reading(X, rows_for_fit(X.shape[0], self.solver, getattr(self, "_most", None), rng), **numbers) as read:
-            if read.get("least", 0) < 0:
+        with reading(X, rows_for_fit(X.shape[0], self.solver, getattr(self, "_most", None), rng), **numbers):
+            if (number_read(X, "least") or 0) < 0:
                 raise ValueError(f"Negative values in data passed to {type(self).__name__} with {kernel!r}.")
             self.n_rows_ = float(X.shape[0] if weights is None else computed(weights.sum()))
             self.kernel_ = kernel.on(getattr(self, "feature_names_in_", None)).bind(X, weights, center=self.center)
