@@ -608,4 +608,4 @@ def test_numbers_of_clusters_by_density():
         assert sum(choice.table.values()) == pytest.approx(1)
     noise = select.n_clusters(model, np.random.default_rng(0).random((200, 3)))
     assert noise.best == 1
-    assert "nothing speaks for more than one" in str(noise)
+    assert "no evidence for more than one" in str(noise)

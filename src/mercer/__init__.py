@@ -1,4 +1,4 @@
-"""Kernel principal components: one import for what linear PCA cannot see."""
+"""Kernel principal component analysis: nonlinear PCA as scikit-learn estimators."""
 
 from importlib import import_module
 
@@ -59,7 +59,7 @@ __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name):
-    """Import public names at their first use, so that ``mercer --help`` answers at once."""
+    """Import public names at their first use, so that ``mercer --help`` is fast."""
     if name in _HOMES:
         return getattr(import_module(f"mercer.{_HOMES[name]}"), name)
     if name in _MODULES:

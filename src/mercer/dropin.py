@@ -1,4 +1,4 @@
-"""scikit-learn's ``KernelPCA`` on this engine: switching is one import.
+"""A drop-in replacement for scikit-learn's ``KernelPCA``: only the import changes.
 
 >>> from mercer.dropin import KernelPCA  # instead of sklearn.decomposition
 >>> from sklearn.datasets import load_iris

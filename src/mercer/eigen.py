@@ -1,4 +1,4 @@
-"""Eigensolvers: what ``solver=`` takes, by name or as an instance, and what ``solver_`` reports."""
+"""Eigensolvers for the parameter ``solver``, and ``Report``, the type of ``solver_``."""
 
 from .linalg.eigenpairs import Eigenpairs, Report, eigenpairs
 from .linalg.operators import Covariance, Dense, Gram, Operator, Uncentred

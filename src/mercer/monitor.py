@@ -1,4 +1,4 @@
-"""Process monitoring: is this sample abnormal, since when, and which variables make it so."""
+"""Process monitoring: find abnormal samples, when they began, and the variables that make them abnormal."""
 
 from .models.monitor import Chart, KernelPCAMonitor, Limits, MonitorReport
 

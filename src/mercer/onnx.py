@@ -1,7 +1,7 @@
 """ONNX: fitted models as graphs that run without Python.
 
-Importing this module registers mercer's estimators with skl2onnx, where that is installed, so that it converts
-pipelines that hold them.
+Importing this module registers mercer's estimators with skl2onnx, if it is installed, which then converts pipelines
+that contain them.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""The demo: what kernel PCA does that linear PCA cannot, on one HTML page, with the code of each figure."""
+"""The demo: one HTML page that shows what kernel PCA can do and linear PCA cannot, with the code of each figure."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The way from a table to a model, as one command and as lines of Python. Both make the same model again."""
+"""The recipe of a model, as one command and as lines of Python. Both make the same model again from its table."""
 
 from __future__ import annotations
 

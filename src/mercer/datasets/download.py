@@ -1,4 +1,4 @@
-"""Downloads over https: of bounded size, from the named host, complete or not at all."""
+"""Downloads over https, of limited size, from the named host only, complete or not at all."""
 
 import io
 import zipfile
@@ -40,7 +40,7 @@ open_url: Callable[..., Any] = build_opener(_SameHost).open
 
 
 def download(url: str, opener: Callable[..., Any]) -> bytes:
-    """Return what a URL answers; raise FetchError if it is too long, cut short, or a web page."""
+    """Return the content of a URL; raise FetchError if it is too long, incomplete, or a web page."""
     try:
         with opener(url, timeout=TIMEOUT) as answer:
             declared = int(getattr(answer, "headers", {}).get("Content-Length") or -1)

@@ -1,4 +1,4 @@
-"""The base classes of kernels: functions of pairs of rows, most often a profile of one statistic of the pair."""
+"""The base classes of kernels: functions of two rows, usually a profile of one statistic of the pair."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -47,9 +47,9 @@ class Kernel(Keywords, ABC, BaseEstimator):
     stationary = False  # True if k(x, y) depends on x − y alone
     differentiable = True  # True if it has a gradient
     definite = True  # True if every Gram matrix is positive semi-definite
-    distance: ClassVar[Any] = None  # the statistic of two sets of rows that γ multiplies; None for inner products
+    distance: ClassVar[Any] = None  # the statistic that γ multiplies, for two sets of rows; None for inner products
     portable = True  # True if rows may be arrays of other libraries than NumPy, on their device
-    __array_ufunc__ = None  # so that NumPy's numbers leave `number * kernel` to __rmul__
+    __array_ufunc__ = None  # with NumPy's numbers, `number * kernel` then calls __rmul__
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Return the matrix k(xᵢ, yⱼ), of shape (n, m)."""
@@ -85,7 +85,8 @@ class Kernel(Keywords, ABC, BaseEstimator):
         """Return k(xᵢ, xᵢ), of shape (n,)."""
 
     def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
-        """Return a table of objects with each cell as this kernel needs it; raise an error that names a wrong cell."""
+        """Return a table of objects with each cell converted for this kernel; raise an error that names a wrong
+        cell."""
         return checked_cells(X, _number, f"{type(self).__name__} takes numbers", names)
 
     def on(self, names: Any) -> Self:
@@ -97,7 +98,7 @@ class Kernel(Keywords, ABC, BaseEstimator):
         return np.zeros(d, bool)
 
     def rank(self, d: int, center: bool = True) -> int | None:
-        """Return the dimension that rows of d columns can span in feature space; None where it has no bound."""
+        """Return the dimension that rows of d columns can span in feature space; None if it has no bound."""
         return None
 
     def n_features(self, d: int) -> int | None:
@@ -129,7 +130,7 @@ class Kernel(Keywords, ABC, BaseEstimator):
         return plain(copy(self))
 
     def ready(self, d: int) -> Self:
-        """Return the kernel itself, or a copy with the γ that ``gamma=None`` stands for on d columns."""
+        """Return the kernel itself, or a copy with the number that ``gamma=None`` means for d columns."""
         if isinstance(self.gamma, Real):
             return self
         ready = copy(self)
@@ -317,7 +318,7 @@ def _radial_tile(kernel: Any, Z: Array) -> Callable[[Array], Any]:
     if issparse(Z):
         z2 = sqnorms(Z)
         return lambda x: native.profile(kernel, _expanded(x, Z, z2, kernel.rough))
-    origin = namespace(Z).mean(Z, axis=0)  # distances do not depend on it, their rounding errors do
+    origin = namespace(Z).mean(Z, axis=0)  # distances do not depend on the origin, but their rounding errors do
     Z = Z - origin
     z2 = sqnorms(Z)
     if kernel.rough:

@@ -1,4 +1,4 @@
-"""The kernel of categories: columns of which only equality counts."""
+"""The kernel of categories: cells are only compared for equality."""
 
 from collections.abc import Callable
 from copy import copy
@@ -14,7 +14,7 @@ from .objects import Encoded, Objects, as_objects
 from .width import resolve_gamma
 
 KINDS = ("hamming", "overlap")
-UNKNOWN = -1  # the code of a category that is not among those compared with
+UNKNOWN = -1  # the code of a category that does not occur in the other rows
 
 
 @register("categorical")
@@ -30,8 +30,9 @@ class Categorical(Objects):
     kind : {"hamming", "overlap"}, default="hamming"
         exp(−γh), the Gaussian kernel of one-hot encoded columns, or s, their linear kernel.
     weights : {"equal", "rarity"} or a mapping for each column, default="equal"
-        wⱼ(c) = 1, or 1 − p² where p is the share of category c in column j of the training rows: a rare category that
-        two rows share counts more, and a constant column nothing. Bound to data, a mapping from category to weight.
+        wⱼ(c) = 1, or 1 − p² where p is the share of category c in column j of the training rows: two rows that share a
+        rare category are more similar, and a constant column has no effect. A kernel bound to data has a mapping from
+        category to weight.
     gamma : float, "median", "local" or None, default=None
         γ; None is ½ over the median of h, as for :class:`RBF`. The overlap does not use it.
 
@@ -76,7 +77,7 @@ class Categorical(Objects):
 
     def encoder(self, Z: np.ndarray) -> Callable[[np.ndarray], Encoded]:
         if isinstance(self.weights, str) and self.weights != "equal":
-            raise ValueError(f"{self!r} takes its weights from data, and has seen none. Use kernel.bind(X).")
+            raise ValueError(f"{self!r} takes its weights from data, but is not bound to any. Use kernel.bind(X).")
         known = [{c: i for i, c in enumerate(dict.fromkeys(_values(column)))} for column in Z.T]
         weights = None if isinstance(self.weights, str) else self.weights
 
@@ -98,7 +99,7 @@ class Categorical(Objects):
         gamma = float(self.gamma) if self.gamma is not None else None
         if gamma is None:
             raise ValueError(
-                f"{self!r} takes its width from data, and has seen none. Use kernel.bind(X), or give gamma."
+                f"{self!r} takes its width from data, but is not bound to any. Use kernel.bind(X), or give gamma."
             )
         return np.exp(-gamma * _differences(s, x, z), dtype=s.dtype)
 

@@ -19,10 +19,9 @@ EXPONENT = 0.25  # a: −log k at the mean distance of two rows; compared on twe
 def mixed(X: Any, categorical: Sequence[Any] | None = None) -> Kernel:
     """Return ``OnColumns(RBF(…), numbers) * OnColumns(Categorical(…), categories)`` with widths from a table.
 
-    Each column of numbers is divided by its standard deviation. At the mean distance of its own kind, the exponents of
-    the two kernels add up to −¼, each with the share of its columns among all: one wide category does not outweigh ten
-    numbers, nor the other way round. Missing numbers are left out here, and refused in ``fit``; a missing category is a
-    category.
+    Each column of numbers is divided by its standard deviation. At the mean distances the exponents of the two kernels
+    add up to −¼, divided between them by their numbers of columns, so that neither kind outweighs the other. Missing
+    numbers are ignored here, but refused in ``fit``; a missing category is a category of its own.
 
     Parameters
     ----------

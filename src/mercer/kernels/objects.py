@@ -46,7 +46,7 @@ class Objects(Kernel):
     """
 
     rows = "objects"
-    takes = "objects"  # what a cell may be, for error messages
+    takes = "objects"  # what a cell may contain, for error messages
     differentiable = False
     portable = False
 
@@ -113,9 +113,9 @@ class Spectrum(Objects):
     """k = Σᵤ cᵤ(x)cᵤ(y), cᵤ(x) the number of substrings of length k of x with at most m mismatches to u.
 
     The spectrum kernel of strings (Leslie, Eskin & Noble 2002), and the mismatch kernel (Leslie et al. 2004) for
-    m = ``mismatches`` > 0. u are the strings of length k of ``alphabet``, by default the characters of the training
-    strings; substrings with other characters do not count. Long strings have large values: ``Normalized(Spectrum(k))``
-    does not depend on their length.
+    m = ``mismatches`` > 0. u runs over the strings of length k of ``alphabet``, by default the characters of the
+    training strings; substrings with other characters do not count. Long strings have large values:
+    ``Normalized(Spectrum(k))`` does not depend on their length.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class Spectrum(Objects):
         """Return the function from strings to the row numbers and the codes of their substrings with mismatches."""
         if self.alphabet is None and self.mismatches:
             raise ValueError(
-                f"{self!r} takes its alphabet from data, and has seen none. Use kernel.bind(X), or give it."
+                f"{self!r} takes its alphabet from data, but is not bound to any. Use kernel.bind(X), or give it."
             )
         letters = _points(_letters(Z) if self.alphabet is None else self.alphabet)
         if len(letters) ** self.k >= LARGEST_CODE:
@@ -201,7 +201,7 @@ def _points(text: str) -> np.ndarray:
 
 
 def _windows(texts: np.ndarray, letters: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all substrings of length k, as numbers of sorted letters, and the number of the text that each is from."""
+    """Return all substrings of length k, as numbers of sorted letters, and the number of the text of each."""
     order = np.argsort(letters)
     points = _points("".join(texts))
     row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])

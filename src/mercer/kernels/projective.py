@@ -169,7 +169,7 @@ class Polynomial(_Affine):
         return self.degree * self.gamma * (self.gamma * t + self.coef0) ** (self.degree - 1)
 
     def rank(self, d: int, center: bool = True) -> int | None:
-        """Return the number of monomials, of which centring removes the constant one."""
+        """Return the number of monomials without the constant one, which centring removes."""
         if self.degree != int(self.degree) or self.degree < 1 or self.coef0 < 0:
             return None  # not a polynomial, or not positive semi-definite
         f = comb(d + int(self.degree) - (self.coef0 == 0), int(self.degree))

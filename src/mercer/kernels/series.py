@@ -16,7 +16,7 @@ from .radial import RBF
 from .width import _weighted_median, median_distance
 
 BLOCK = 2**18  # entries of the arrays of alignments that are computed at once: they fit the cache
-COLUMNS = 128  # series that a block of others is aligned with
+COLUMNS = 128  # number of series that a block of others is aligned with
 RESCALED = 4  # points after which the sums over alignments, which grow or shrink with each, are divided by the largest
 MOST_POINTS = 2000  # of the series: the bandwidth is computed from them
 
@@ -50,7 +50,7 @@ class _Series(Objects):
     @property
     def _gamma(self) -> float:
         if self.bandwidth is None:
-            raise ValueError(f"{self!r} takes its bandwidth from data, and has seen none. Use kernel.bind(X).")
+            raise ValueError(f"{self!r} takes its bandwidth from data, but is not bound to any. Use kernel.bind(X).")
         return 1 / (2 * float(self.bandwidth) ** 2)
 
 
@@ -93,8 +93,8 @@ class GlobalAlignment(_Series):
 class RandomWarping(_Series):
     """k = f(x)ᵀf(y) / ‖f(x)‖‖f(y)‖, fᵣ(x) the global alignment kernel of x and the random series ωᵣ.
 
-    Alignments with short random series (Wu et al. 2018) are explicit features: n rows take n·R alignments with at most
-    ``max_length`` points, where :class:`GlobalAlignment` takes n² alignments of whole series.
+    Alignments with short random series (Wu et al. 2018) are explicit features: n rows need n·R alignments with at most
+    ``max_length`` points, while :class:`GlobalAlignment` needs n² alignments of whole series.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class RandomWarping(_Series):
     def _random(self) -> np.ndarray:
         """Return the random series."""
         if self.center is None or self.scale is None:
-            raise ValueError(f"{self!r} takes its scale from data, and has seen none. Use kernel.bind(X).")
+            raise ValueError(f"{self!r} takes its scale from data, but is not bound to any. Use kernel.bind(X).")
         rng, channels = np.random.default_rng(self.seed), len(self.center)
         lengths = rng.integers(1, self.max_length + 1, self.n_series)
         drawn = [rng.standard_normal((length, channels)) for length in lengths]

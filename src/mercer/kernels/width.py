@@ -1,7 +1,7 @@
-"""Widths that follow from data: the rules behind ``gamma=None | "scale" | "median" | "local"``.
+"""Data-dependent widths: the rules for ``gamma=None | "scale" | "median" | "local"``.
 
 If no width is given, γ = ½ / median distance: exp(−‖x − y‖²/2σ²) with σ² the median squared distance. On 29 tables, raw
-and standardised, no other rule of its kind was better for both components and classifiers (benchmarks/widths.py).
+and standardised, no other multiple of 1/median was better for both components and classifiers (benchmarks/widths.py).
 """
 
 from collections.abc import Callable
@@ -20,15 +20,15 @@ from .._core.tiles import slices
 UNIT = 0.5  # exp(−½‖(x − y)/ℓ‖²)
 CHUNK = 2**14  # rows
 MEDIAN_ROWS = 2000  # whose pairs "median" uses: 4 million distances
-DEFAULT_ROWS = 500  # whose pairs the default uses: within a few per cent, in milliseconds
+DEFAULT_ROWS = 500  # whose pairs the default uses: accurate to a few per cent, in milliseconds
 NEIGHBOUR = 10  # the neighbour whose distance "local" uses
 ROUNDING = 1e-12  # of the largest distance: rows that are closer are equal
-LOCAL = 0.25  # over its median squared distance: narrow enough for clusters that are curved, and wide enough for EM
+LOCAL = 0.25  # over its median squared distance: narrow enough for curved clusters, and wide enough for EM
 DEFAULT = 0.5  # times 1/median: the width if none is given
 
 
 def resolve_gamma(kernel: Any, X: Array, weights: Array | None = None) -> float:
-    """Return the number that the ``gamma`` of a kernel stands for on the rows of X, each counted by its weight.
+    """Return the number that the ``gamma`` of a kernel means for the rows of X, each counted by its weight.
 
     ``kernel.distance`` is the statistic of a pair that γ multiplies; None for kernels of the inner product, whose
     default is 1/d as in scikit-learn.
@@ -53,7 +53,7 @@ def resolve_gamma(kernel: Any, X: Array, weights: Array | None = None) -> float:
 
 def resolve_lengthscale(kernel: Any, d: int) -> float:
     """Return γ = ½, for rows that are divided by the lengthscale, after validation of both parameters."""
-    if kernel.gamma not in {None, UNIT}:  # ½ is what this function gave before
+    if kernel.gamma not in {None, UNIT}:  # ½ was set by an earlier call
         raise ValueError(f"{kernel!r} has a gamma and a lengthscale. Give one: gamma = 1 / (2 lengthscale²).")
     lengthscale = np.asarray(kernel.lengthscale, float)
     if lengthscale.shape not in {(), (1,), (d,)} or not np.all(lengthscale > 0):
@@ -71,7 +71,7 @@ def unbound_gamma(kernel: Any, d: int) -> float:
     if kernel.gamma is None and kernel.distance is None:
         return 1 / d
     raise ValueError(
-        f"{kernel!r} takes its width from data, and has seen none. Use kernel.bind(X), or give gamma a number."
+        f"{kernel!r} takes its width from data, but is not bound to any. Use kernel.bind(X), or give gamma a number."
     )
 
 

@@ -64,7 +64,7 @@ class FromFunction(_Wrapped):
 @stored("kernels.GaussianProcess")
 @dataclass(eq=False, repr=False)
 class GaussianProcess(_Wrapped):
-    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which is on the diagonal alone, is ignored.
+    """A kernel of ``sklearn.gaussian_process.kernels``; white noise, which only affects the diagonal, is ignored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reduced sets for each axis: every component on few points of its own."""
+"""Reduced sets for each axis: every component as a sum over a few points of its own."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from .parameters import check_count
 @stored("models.ReducedAxes")
 @dataclass(frozen=True, eq=False)
 class ReducedAxes:
-    """Axes û_k = Σ_g b_kg φ(z_kg), each on points of its own, with ``errors`` = ‖u_k − û_k‖² (slides 24).
+    """Axes û_k = Σ_g b_kg φ(z_kg), each with points of its own, and their ``errors`` = ‖u_k − û_k‖² (slides 24).
 
     ``constants`` are ⟨û_k, φ̄⟩, so that no training data are needed. The axes are not orthonormal: coordinates are
     defined, distances to the subspace are not (see :func:`mercer.compress` for these).
@@ -37,11 +37,11 @@ class ReducedAxes:
 
 
 def reduce_axes(model: Any, n_points: int, *, free: bool = True, max_iter: int = 200) -> ReducedAxes:
-    """Return every component of a fitted model on few points of its own.
+    """Approximate every component of a fitted model by a sum over a few points of its own.
 
-    The points of an axis are selected greedily among the anchors and, with ``free``, moved to where
-    ‖u − P_Z u‖² has a local minimum. :func:`mercer.compress` uses one set of points for all axes and the mean instead:
-    with the same number of points for each axis that set is q times as small, and distances and densities stay defined.
+    The points of an axis are selected greedily among the anchors and, with ``free``, moved to a local minimum of ‖u −
+    P_Z u‖². :func:`mercer.compress` uses one set of points for all axes and the mean instead: q axes then need q times
+    fewer points, and distances and densities stay defined.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _on(subspace: Subspace, B: np.ndarray) -> Expansion:
 
 
 def _axis(subspace: Subspace, k: int, n_points: int, max_iter: int) -> tuple[Expansion, float]:
-    """Return one axis on few points, b = K_zz⁻¹u(z), and ‖u − û‖²; the points are moved in ``max_iter`` steps."""
+    """Return one axis on a few points, b = K_zz⁻¹u(z), and ‖u − û‖²; the points are moved in ``max_iter`` steps."""
     u, one = _on(subspace, subspace.axes.B[:, k : k + 1]), np.ones(1)
     Z = u.Z[reduce.select(u, one, min(n_points, u.Z.shape[0]))]
     if max_iter:

@@ -25,7 +25,7 @@ from .inverse import InverseMixin
 from .kernel_parameter import KernelParameterMixin, bound_to
 from .parameters import generator
 
-CACHES = ("_nearest", "_density", "_data")  # made again when needed, and stored in no copy or file
+CACHES = ("_nearest", "_density", "_data")  # computed again when needed; not copied and not saved
 ACCURATE = 1e-6  # relative error up to which training coordinates are computed from the eigenvectors
 
 
@@ -49,7 +49,7 @@ class KernelTransformer(
     compression_: Maybe[Any]
 
     def _check_parts(self) -> None:
-        """Raise an error if the model, as a file holds it, is not one of as many features as it states."""
+        """Raise an error if a model from a file does not have the number of features that it states."""
         validation.check_features(self, self._subspaces())
 
     @abstractmethod
@@ -166,8 +166,8 @@ class KernelTransformer(
     def score(self, X: Any, y: Any = None) -> float:
         """Return −mean r² / total variance: 0 is perfect, about −1 is no better than the mean.
 
-        It can be used to choose ``n_components`` for a given kernel, but not to choose the kernel: with γ → 0 all
-        samples become equal in feature space, and the score is always best.
+        Use it to choose ``n_components`` for a given kernel, but not to choose the kernel: with γ → 0 all samples
+        become equal in feature space, and the score becomes perfect.
         """
         error = mean(self.reconstruction_error(X))
         return -error / self.total_variance_ if self.total_variance_ > 0 else -error
@@ -185,7 +185,7 @@ class KernelTransformer(
         return X
 
     def _finite(self, values: Array, X: Array) -> Array:
-        """Return the values; raise an error if the kernel overflows on the samples that they are from."""
+        """Return the values; raise an error if the kernel overflows on the samples."""
         xp = namespace(values)
         if not xp.all(xp.isfinite(values)):
             validation.check_diagonal(X, self.kernel_)
@@ -267,7 +267,7 @@ class KernelTransformer(
 
 
 def _is_portable(solver: Any) -> bool:
-    """Return True if a solver, or the registered solver of this name, takes arrays of other libraries than NumPy."""
+    """Return True if a solver, or the registered solver of this name, accepts arrays of other libraries than NumPy."""
     if isinstance(solver, str) and solver != "auto":
         solver = SOLVERS.get(solver)
     return getattr(solver, "portable", solver is not None)

@@ -71,15 +71,15 @@ class KernelPCAClassifier(
         average over 29 data sets.
     kernels : sequence, dict or None, default=None
         A kernel for each of ``classes_``, in their order or by label, in place of ``kernel`` (Zhou's φ_c). Only for the
-        limiting rule, which compares distances in the units of each space; kernels whose k(x, x) is not 1 are
-        normalised (``Normalized``), so that these units are the same.
+        limiting rule, which compares distances in different feature spaces; kernels whose k(x, x) is not 1 are
+        normalised (``Normalized``), so that the distances are on the same scale.
     priors : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
-        The probabilities p_c of the classes. The limiting rule uses them for ties only.
+        The probabilities p_c of the classes. The limiting rule uses them only to break ties.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
-        How probabilities are corrected by samples that were held out in five folds; it takes about three times as long
-        as the fit itself. ``"temperature"`` divides all log densities by one number T ≥ 1, which leaves predictions
-        unchanged; the distances of the limiting rule have no scale of their own, and T is any number above 0.
-        ``"vector"`` also adds a bias for each class, so that predictions change too; it had the smaller log-loss and
+        The calibration of the probabilities on held-out samples of five folds, which takes about three times as long as
+        the fit itself. ``"temperature"`` divides all log densities by one number T ≥ 1, which leaves predictions
+        unchanged; for the limiting rule, whose distances have no natural scale, T may be any number above 0.
+        ``"vector"`` also adds a bias for each class, which changes predictions too; it had the smaller log-loss and
         error on average over 38 data sets. ``"auto"`` is ``"vector"``, or ``"temperature"`` for the limiting rule. None
         gives the posterior of eq. 21.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
@@ -157,7 +157,7 @@ class KernelPCAClassifier(
     )
 
     def _check_parts(self) -> None:
-        """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
+        """Raise an error if the parts of a model from a file do not fit each other."""
         if len(self.densities_) != len(self.classes_):
             raise ValueError(f"it has {len(self.classes_)} classes and {len(self.densities_)} densities")
         validation.check_features(self, self._subspaces())

@@ -11,7 +11,7 @@ from ..rkhs.calibration import scale, temperature, vector
 from .distinct import distinct
 
 FOLDS = 5
-ENOUGH = 1000  # held-out samples: a few parameters need no more, so that fewer folds are fitted on many samples
+ENOUGH = 1000  # held-out samples are enough for a few parameters, so fewer folds are fitted on many samples
 
 Joint = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -33,7 +33,7 @@ def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Equal rows are in the same fold, whatever their classes, so that no held-out row is fitted on; the order of the
     samples does not matter, and weights are equivalent to repetitions. A row counts as one of the rarest of its
-    classes, which are spread over the folds. Only as many folds are held out as are enough, and never all samples of a
+    classes, which are spread over the folds. Only as many folds as necessary are held out, and never all samples of a
     class.
     """
     row = distinct(X)[1].ravel()

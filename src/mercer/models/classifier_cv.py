@@ -54,8 +54,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
 
     One eigendecomposition for each kernel, shrinkage, fold and class covers all numbers of components, noise ratios and
     priors, by cumulative sums. Of all combinations whose mean error over the folds is within two standard errors of the
-    smallest, the one with the best probabilities is chosen: the smallest log-loss, after division of the log densities
-    by the best temperature. Among equal ones it is the first, in the order of the grids: kernels, shrinkages, priors,
+    smallest, it chooses the one with the best probabilities: the smallest log-loss, after division of the log densities
+    by the best temperature. Ties go to the first combination in the order of the grids: kernels, shrinkages, priors,
     noise ratios, components. The default grids go from simple to complex models: from wide to narrow kernels, from much
     noise to none.
 
@@ -74,19 +74,19 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     priors : list, default=("empirical",)
         Priors to try.
     densities : list or None, default=None
-        Class densities to try: None for a Gaussian, or a ``KernelPCAMixture``. The EM of a mixture is run for each
+        Class densities to try: None for a Gaussian, or a ``KernelPCAMixture``. The EM of a mixture runs for each
         kernel, noise ratio above 0, fold and class, at shrinkage 0, and with its own ``n_components`` unless numbers
-        are given: choose short grids. None tries Gaussians only.
+        are given: use short grids. None tries Gaussians only.
     cv : int, splitter, iterable or None, default=5
         Number of stratified folds, or any other value that scikit-learn takes.
     n_repeats : int, default=1
         Number of repetitions with different folds, if ``cv`` is a number.
     scoring : str or None, default=None
-        What is maximised, from the same single pass: None for the rule above, ``"accuracy"`` alone,
-        ``"neg_log_loss"``, ``"balanced_accuracy"``, or another name of scikit-learn's scorers that need predictions or
-        probabilities, which are called once for each combination and fold. ``"neg_log_loss"`` is that at the best
+        The score to maximise, without additional decompositions: None for the rule above, ``"accuracy"`` alone,
+        ``"neg_log_loss"``, ``"balanced_accuracy"``, or another scorer of scikit-learn that needs predictions or
+        probabilities and is called once for each combination and fold. ``"neg_log_loss"`` is computed at the best
         temperature, unless ``calibration`` is None; other scorers get probabilities before calibration. The limiting
-        rule has none before calibration.
+        rule has no probabilities before calibration.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         Calibration of the best model, as in :class:`KernelPCAClassifier`.
     refit : bool, default=True

@@ -17,7 +17,8 @@ from .parameters import check_count
 
 
 class Compressible(Protocol):
-    """What :func:`compress` needs of a fitted model; ``KernelTransformer`` has it for models of one subspace."""
+    """The methods that :func:`compress` needs of a fitted model; ``KernelTransformer`` has them for models of one
+    subspace."""
 
     @property
     def _rho(self) -> float:
@@ -85,7 +86,7 @@ def compress(
         between 0 and 1.
     free : bool, default=False
         Whether to optimise the positions of the anchors after the selection. This needs dense data, a differentiable
-        kernel and more time; it reduces the errors to a third, or far less.
+        kernel and more time; it reduces the errors to a third or less.
     max_iter : int, default=200
         Maximum number of optimisation steps with ``free=True``.
 

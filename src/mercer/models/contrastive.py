@@ -1,4 +1,4 @@
-"""Contrastive kernel principal component analysis: components that stand out against a background."""
+"""Contrastive kernel principal component analysis: components of samples that a background does not have."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
@@ -22,7 +22,7 @@ from .parameters import FROM_0, NOT_NEGATIVE, KernelLike, constraints
 @register("contrastive")
 @dataclass(eq=False, repr=False)
 class ContrastiveKernelPCA(KernelTransformer):
-    """Kernel principal components that samples have and a background has not (Abid, Zhang, Bagaria & Zou 2018).
+    """Kernel principal components of samples that a background does not have (Abid, Zhang, Bagaria & Zou 2018).
 
     The axes are the leading ones of C₁ − αC₀ in feature space: C₁ is the covariance of the samples, C₀ that of the
     background, each about its own mean, and α the ``contrast``. For the linear kernel it is contrastive PCA. Without a
@@ -34,15 +34,15 @@ class ContrastiveKernelPCA(KernelTransformer):
         Number of components; a number in (0, 1) keeps that share of the variance of the samples, if so many axes
         have more variance than in the background; None keeps all axes with a positive eigenvalue of C₁ − αC₀.
     contrast : float or "auto", default=1.0
-        α ≥ 0. ``"auto"`` compares contrasts from .1 to 1000 (times tr C₁ / tr C₀), keeps one of each range with similar
-        axes (``contrasts_``), and uses the one with a component that falls into two groups most clearly, compared with
-        the background along the same axis.
+        α ≥ 0. ``"auto"`` tries contrasts from .1 to 1000 (times tr C₁ / tr C₀), groups those with similar axes and
+        keeps one of each group (``contrasts_``). Of these it uses the one with a component along which the samples
+        separate most clearly into two groups, compared with the background.
     kernel : str, Kernel or callable, default="rbf"
-        As in :class:`KernelPCA`, but not ``"precomputed"``. Data-dependent parameters are those for the samples. If
-        the background is added to what is of interest, use ``"linear"`` or a Gaussian kernel with a small ``gamma``.
+        As in :class:`KernelPCA`, but not ``"precomputed"``. Data-dependent parameters are those for the samples. If the
+        background is added to the structure of interest, use ``"linear"`` or a Gaussian kernel with a small ``gamma``.
     solver : {"auto", "exact", "landmarks"} or a solver with landmarks, default="auto"
-        The basis of the feature space: all rows, also those of the background, or landmarks. ``"auto"`` uses landmarks
-        above 1,500 rows.
+        The basis of the feature space: all rows, including those of the background, or landmarks. ``"auto"`` uses
+        landmarks above 1,500 rows.
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
         How ``inverse_transform`` and ``denoise`` find pre-images: as in :class:`KernelPCA`.
     random_state : int, RandomState instance or None, default=None
@@ -107,7 +107,7 @@ class ContrastiveKernelPCA(KernelTransformer):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the training samples.
         background : array-like or sparse matrix of shape (n_background, n_features), default=None
-            Samples with the structure that is not of interest; None is kernel PCA.
+            Samples with the structure that is not of interest. None fits a kernel PCA.
 
         Returns
         -------

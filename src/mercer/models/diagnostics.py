@@ -16,14 +16,14 @@ from .._core.warn import (
 from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
 
-LOOKED_AT = 300  # rows whose kernel matrix shows the bulk of K
+LOOKED_AT = 300  # rows whose kernel matrix represents most entries of K
 CELLS = 2 * 10**6  # of those rows: fewer rows if there are many columns
 SCALE_CELLS = 10**7  # of the rows that scales are estimated from
 NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
 WIDE = 1e-6  # 1 − cosine that 99 % of the pairs stay below: K ≈ 11ᵀ
 BULK = 0.99
 FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
-MANY_ROWS = 1000  # from which on copies are looked for; scales are estimated from as many
+MANY_ROWS = 1000  # rows from which on duplicates are searched; scales are estimated from the same number
 MANY_COLUMNS = 4096  # of a block: their deviations are computed at once
 SOME_ROWS = 20  # from which on a column's scale, and the bulk of K, are known
 COPIES = 0.5  # of the rows are different: fewer deserve a warning
@@ -34,7 +34,8 @@ REMEDY = "make_pipeline(StandardScaler(), model)"
 
 
 def warn_of_rows(X: Any, kernel: Kernel, names: Any = None) -> None:
-    """Warn of columns that decide all distances, of copies of rows, and of a kernel that is too narrow or too wide."""
+    """Warn of columns that dominate all distances, of duplicate rows, and of a kernel that is too narrow or too
+    wide."""
     if hasattr(X, "toarray") or is_foreign(X) or not kernel.stationary:
         return  # reading rows back from a device would cost more than the warning is worth
     if X.shape[0] >= MANY_ROWS:
@@ -48,15 +49,15 @@ def _warn_of_copies(X: np.ndarray) -> None:
     distinct = len(np.unique(X @ np.random.default_rng(0).standard_normal((X.shape[1],)).astype(X.dtype)))
     if distinct < COPIES * X.shape[0]:
         warn(
-            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Give each once, "
-            "with the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
-            "np.unique(X, axis=0, return_counts=True) finds them.",
+            f"Most rows are copies of others: of {X.shape[0]} rows about {distinct} are different. Pass each of these "
+            "once, with the number of its copies as sample_weight: the result is the same, in a fraction of the time. "
+            "np.unique(X, axis=0, return_counts=True) returns both.",
             RepeatedRowsWarning,
         )
 
 
 def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
-    """Warn if a few columns decide all distances; return True then."""
+    """Warn if a few columns dominate all distances; return True then."""
     some = X[:: max(1, X.shape[0] // min(MANY_ROWS, max(LOOKED_AT, SCALE_CELLS // X.shape[1])))]
     blocks = [some[:, j : j + MANY_COLUMNS].std(axis=0, dtype=float) for j in range(0, X.shape[1], MANY_COLUMNS)]
     spread = np.concatenate(blocks)
@@ -80,7 +81,7 @@ def _warn_of_scales(X: np.ndarray, kernel: Kernel, names: Any) -> bool:
 
 
 def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
-    """Warn if K ≈ I or K ≈ 11ᵀ, judged by the bulk of the kernel matrix of some rows; constant rows are not judged."""
+    """Warn if K ≈ I or K ≈ 11ᵀ, judged by most entries of the kernel matrix of some rows; constant rows are ignored."""
     count = min(X.shape[0], LOOKED_AT, max(SOME_ROWS, CELLS // max(X.shape[1], 1)))
     some = double(X[np.linspace(0, X.shape[0] - 1, count).astype(int)])
     K = kernel.wide_gram(some)
@@ -105,7 +106,7 @@ def _warn_of_width(X: np.ndarray, kernel: Kernel) -> None:
 
 
 def _bulk(cosines: np.ndarray) -> float:
-    """Return the number that most 1 − cosine of two different rows are below."""
+    """Return a quantile of 1 − cosine that most pairs of different rows are below."""
     return float(np.quantile(1 - cosines[~np.eye(len(cosines), dtype=bool)], BULK))
 
 
@@ -113,8 +114,8 @@ def warn_of_spectrum(variances: Array, total: float, n: int, kernel: Kernel | No
     """Warn of data that are constant in feature space, and of a flat spectrum."""
     if total == 0:
         warn(
-            "The data are constant in feature space: no component has any variance. Rows that are all equal, or "
-            "a kernel that is far too wide (gamma near 0), give this.",
+            "The data are constant in feature space: no component has any variance. Either all rows are equal, or "
+            "the kernel is far too wide (gamma near 0).",
             ComponentsWarning,
         )
     elif n > 2 and variances.shape[0] and variances[0] * (n - 1) < FLAT * total:
@@ -126,18 +127,18 @@ def warn_of_spectrum(variances: Array, total: float, n: int, kernel: Kernel | No
 
 
 def warn_of_outside(report: Report) -> None:
-    """Warn of a considerable share of the variance outside the span of landmarks."""
+    """Warn if a considerable share of the variance lies outside the span of the landmarks."""
     if hasattr(report.solver, "basis") and report.outside_share > OUTSIDE:
         warn(
-            f"{report.outside_share:.1%} of the variance lies outside the span of the landmarks, where the model sees "
-            "nothing. Use more of them, solver=Landmarks(n=…) of mercer.eigen, or a wider kernel (a smaller gamma), or "
-            "for up to 100,000 rows solver='davidson'.",
+            f"{report.outside_share:.1%} of the variance lies outside the span of the landmarks, which the model "
+            "ignores. Use more landmarks, solver=Landmarks(n=…) of mercer.eigen, or a wider kernel (a smaller gamma), "
+            "or for up to 100,000 rows solver='davidson'.",
             LandmarkWarning,
         )
 
 
 def warn_of_recent(report: Report) -> None:
-    """Warn of a batch whose variance lies to a considerable share outside the span of landmarks that do not change."""
+    """Warn if a considerable share of a batch's variance lies outside the span of landmarks that do not change."""
     if report.recent_share > OUTSIDE:
         warn(
             f"{report.recent_share:.1%} of the variance of the latest rows lies outside the span of the landmarks, "

@@ -13,8 +13,8 @@ class ScorePlotMixin:
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Draw the first two components of samples, or without samples the explained variance of all components.
 
-        The functions are :func:`mercer.plots.scores`, where ``y`` colours the samples, and :func:`mercer.plots.scree`.
-        ``ax`` are the matplotlib axes to draw on, by default those of a new figure, and are returned.
+        They are drawn by :func:`mercer.plots.scores`, where ``y`` colours the samples, and :func:`mercer.plots.scree`.
+        ``ax`` are the matplotlib axes to draw on, by default those of a new figure; they are returned.
         """
         from .. import plots
 

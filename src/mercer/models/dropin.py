@@ -1,4 +1,4 @@
-"""A drop-in replacement for scikit-learn's ``KernelPCA``: switching is one import."""
+"""A drop-in replacement for scikit-learn's ``KernelPCA``: only the import changes."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
@@ -38,10 +38,10 @@ NEGATIVE = 1e-5  # of λ₁: larger negative eigenvalues are an error there
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel PCA with exactly the parameters, attributes and errors of ``sklearn.decomposition.KernelPCA``.
 
-    See scikit-learn's documentation for the parameters. The differences: the kernel matrix is stored only if it is
-    needed, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` selects a solver of this package
-    with the same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the caller's
-    arrays are never modified).
+    See scikit-learn's documentation for the parameters. There are few differences: the kernel matrix is stored only if
+    it is needed, eigenpairs are checked, signs do not depend on rounding, ``eigen_solver`` selects a solver of this
+    package with the same accuracy, and ``n_jobs`` and ``copy_X`` have no effect (threads are those of BLAS; the
+    caller's arrays are never modified).
 
     Examples
     --------

@@ -29,7 +29,7 @@ FEW = 1000  # samples up to which no landmarks are needed
 LANDMARKS = 500
 USUAL = 0.95  # quantile of r² of the training samples that sets the scale of the weights
 DONORS = 1000  # samples at most whose values serve as starting values
-TEMPORARIES = 4  # copies of a sample and its starting values in memory at once
+TEMPORARIES = 4  # starting values, over all samples, in memory at once
 TRIAL_ROWS = 100  # samples of the trial that measures the errors
 
 
@@ -39,11 +39,11 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Impute missing values by alternating projections and pre-images.
 
     Missing values start at their conditional means under one Gaussian, which is fitted by EM. The sample is projected
-    onto the principal subspace, and the pre-image of the projection replaces the missing values, which decreases the
-    distance r² to the subspace among all samples that agree with the known values. There may be several minima: each
-    sample is also started from the values of the samples that are closest in the known columns, and the results are
-    averaged with weights exp(−r²/ρ), where ρ is the 95 % quantile of r² over the training samples. The subspace is
-    fitted on the completed samples, twice.
+    onto the principal subspace, and the pre-image of the projection replaces the missing values. This decreases the
+    distance r² to the subspace while the known values stay fixed. There may be several minima, so each sample is also
+    started from the values of the samples that are closest in the known columns. The results are averaged with weights
+    exp(−r²/ρ), where ρ is the 95 % quantile of r² over the training samples. The subspace is fitted on the completed
+    samples, twice.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         as the pixels of an image.
     n_starts : int, default=6
         Number of starting values of each sample: the conditional means, and the values of the nearest among 1000 random
-        samples. Kernels that are not radial have 1, because their pre-images take long.
+        samples. Kernels that are not radial use 1, because their pre-images take long.
     max_iter : int, default=5
-        Maximum number of iterations: a few are enough, since the starting values are good.
+        Maximum number of iterations; a few are enough, since the starting values are good.
     tol : float, default=1e-3
         A sample has converged when it changes by less than this, in standard deviations.
     time_limit : float or None, default=None
-        Seconds after which ``fit``, and ``transform``, give a warning and end with what has been reached: samples
-        that were not treated yet have conditional means. None for no limit.
+        Seconds after which ``fit`` or ``transform`` stops with a warning; the remaining samples keep their conditional
+        means. None for no limit.
     random_state : int, RandomState instance or None, default=None
         Seed for the random samples.
 
@@ -74,8 +74,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     solver_ : Report
         Its report: the solver, its residuals, and the share of variance outside its basis.
     errors_ : dict of str to float
-        The mean squared error of hidden values, relative to the variance of their columns, of conditional means and of
-        this method; empty if no value could be hidden.
+        The mean squared error, relative to the variance of the columns, of conditional means and of this method on
+        known values that were hidden; empty if no value could be hidden.
     spread_ratio_ : float
         The errors of hidden values relative to the conditional standard deviations, for :meth:`uncertainty`.
     n_iter_ : int
@@ -133,7 +133,7 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and return the same samples with their missing values filled in, which ``fit`` has computed."""
+        """Fit the model and return the same samples with their missing values filled in."""
         X, full = self._fit(X)
         return np.where(np.isnan(X), full * self.scale_ + self.mean_, X).astype(X.dtype)
 
@@ -152,7 +152,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return X, full
 
     def _standards(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is subtracted from the columns, 0 if the kernel takes no negative values, and the divisors."""
+        """Return the values to subtract from the columns, 0 if the kernel accepts no negative values, and the
+        divisors."""
         mean, spread = np.nanmean(X, axis=0, dtype=float), np.nanstd(X, axis=0, dtype=float)
         spread = spread if self.scale == "columns" else np.full_like(spread, np.sqrt(np.mean(spread**2)))
         if self.kernel is not None and as_kernel(self.kernel).rows == "objects":
@@ -176,8 +177,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def uncertainty(self, X: Any) -> np.ndarray:
         """Return a standard deviation for each value that ``transform`` fills in, and 0 elsewhere: shape of X.
 
-        It is the conditional standard deviation of the Gaussian, times the ratio of actual errors to it, which is
-        measured in ``fit`` by hiding known values.
+        It is the conditional standard deviation of the Gaussian, corrected by the ratio of actual errors to it, which
+        ``fit`` measures by hiding known values.
         """
         check_is_fitted(self)
         X = self._rows(X)

@@ -175,7 +175,7 @@ class InverseMixin:
         return Y
 
     def _denoised(self, X: Array) -> PreimageResult:
-        """Return the pre-images of the projections of samples, by the projection that the method defines, if any."""
+        """Return the pre-images of the projections of samples; a method may define its own projection."""
         near = None if isinstance(self.kernel_, Precomputed) or hasattr(X, "toarray") else X
         project = getattr(self._preimages(), "project", None)
         if project is None:

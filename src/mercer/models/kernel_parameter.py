@@ -27,8 +27,8 @@ class KernelParameterMixin(Keywords):
         "degree": OF_KERNEL.format("Polynomial(degree=…)", "degree"),
         "coef0": OF_KERNEL.format("Polynomial(coef0=…)", "coef0"),
         "kernel_params": "Give them to the kernel: kernel=RBF(gamma=…) of mercer.kernels.",
-        "eigen_solver": "It is called solver: solver='auto' is a good choice.",
-        "n_jobs": "All cores are used; threadpoolctl.threadpool_limits limits them.",
+        "eigen_solver": "It is called solver here; solver='auto' is a good choice.",
+        "n_jobs": "All cores are used; limit them with threadpoolctl.threadpool_limits.",
         "fit_inverse_transform": "Every model has inverse_transform: see the parameter preimage.",
         "remove_zero_eig": "Components without variance are always left out.",
     }
@@ -73,10 +73,9 @@ def bound_to(
     names: Any = None,
     indefinite: str | None = "clip",
 ) -> tuple[Kernel, Any, Any]:
-    """Return the kernel bound to the rows of positive weight, those rows, and their Gram matrix if it is given.
-
-    Of a kernel whose matrix has negative eigenvalues it is the positive part, with a warning, or an error if
-    ``indefinite`` is ``"error"``; with None it is the kernel itself.
+    """Return the kernel bound to the rows of positive weight, those rows, and their Gram matrix if it is given. If the
+    kernel matrix has negative eigenvalues, the kernel is replaced by its positive part, with a warning, or an error is
+    raised if ``indefinite`` is ``"error"``; with None it is not replaced.
     """
     if isinstance(kernel, Precomputed):
         validation.check_gram(X)

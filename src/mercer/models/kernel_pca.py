@@ -38,12 +38,13 @@ class KernelPCA(StreamMixin, KernelTransformer):
     center : bool, default=True
         Whether to subtract the mean in feature space.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
-        How the eigenpairs are computed: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``.
-        For ``"auto"`` see the table of :func:`mercer.eigen.choose`; if a kernel (linear, polynomial) has fewer explicit
-        features than there are samples, their covariance is decomposed. ``solver_`` reports what was done.
+        The eigensolver: a name or an instance from :mod:`mercer.eigen`, such as ``Landmarks(n=1000)``. For ``"auto"``
+        see the table of :func:`mercer.eigen.choose`; if a kernel (linear, polynomial) has fewer explicit features than
+        there are samples, their covariance is decomposed. ``solver_`` reports the solver that was used.
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
-        How ``inverse_transform`` and ``denoise`` find pre-images: a name or an instance from :mod:`mercer.preimage`.
-        ``"auto"``: in closed form for the linear kernel, by fixed point for radial kernels, else by gradient.
+        The method by which ``inverse_transform`` and ``denoise`` find pre-images: a name or an instance from
+        :mod:`mercer.preimage`. ``"auto"``: in closed form for the linear kernel, by fixed point for radial kernels,
+        else by gradient.
     indefinite : {"clip", "error"}, default="clip"
         What to do with a kernel that is not positive semi-definite: use its positive part with a warning, or raise an
         error. All numbers (variances, shares, distances, pre-images) are then those of the positive part of the centred
@@ -118,11 +119,11 @@ class KernelPCA(StreamMixin, KernelTransformer):
 
     @property
     def _most(self) -> Any:
-        """The number of components to compute; None, for all, if a share of the variance is wanted."""
+        """The number of components to compute; None, for all, if a share of the variance is requested."""
         return self.n_components if isinstance(self.n_components, Integral) else None
 
     def _cut(self, subspace: Subspace) -> Subspace:
-        """Return the first components, as many as hold the share of the variance that is wanted."""
+        """Return the first components, as many as hold the requested share of the variance."""
         if self.n_components is None or self._most is not None:
             return subspace
         return subspace[: subspace.holding(self.n_components)]

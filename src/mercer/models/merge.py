@@ -1,4 +1,4 @@
-"""Landmarks to share, and models that are sums: fits made apart are added, rows are removed."""
+"""Merge models that share their landmarks, and remove rows from a model."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,13 +27,13 @@ NEGATIVE = 1e-9  # of the largest eigenvalue: a smaller negative one is rounding
 
 
 def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array:
-    """Choose landmarks among samples, by randomly pivoted Cholesky, for several fits to share.
+    """Choose landmarks among samples, by randomly pivoted Cholesky, to share between several fits.
 
     Parameters
     ----------
     kernel : str or Kernel
-        The kernel. A width that depends on data is that of X; give the fits the same, for example by
-        ``kernel = RBF("median").bind(X)``.
+        The kernel. A data-dependent width is computed from X; use the same kernel for the fits, for example ``kernel =
+        RBF("median").bind(X)``.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Samples that represent all others, or a Dask array.
     n : int
@@ -71,7 +71,7 @@ def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array
 
 
 def merge(models: Iterable[Any]) -> Any:
-    """Return the model of all samples that several models were fitted on, each on its own part.
+    """Merge models that were fitted on different samples into the model of all samples.
 
     The models may come from other processes or from files. They must have the same kernel and the same landmarks,
     ``solver=Landmarks(choose=Z)``: see :func:`landmarks`. The result equals one fit on all samples.
@@ -109,10 +109,10 @@ def merge(models: Iterable[Any]) -> Any:
 
 
 def remove(model: Any, X: Any, sample_weight: Any = None) -> Any:
-    """Return the model without some of the samples that it was fitted on, as if it had never seen them.
+    """Remove samples from a model, as if it had never been fitted on them.
 
-    The landmarks and the parameters of the kernel stay. It is refused where it would not be exact: if landmarks were
-    exchanged or samples have faded since, or if a sample is itself a landmark, which the model stores.
+    The landmarks and the parameters of the kernel stay. An error is raised if the result would not be exact: if
+    landmarks were exchanged, if samples have faded since, or if a sample is itself a landmark, which the model stores.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _check_same(first: Basis, one: Any, other: Basis, model: Any, i: int) -> Non
     """Raise ValueError unless the model number i has the class, the landmarks and the kernel of the first."""
     if type(one) is not type(model):
         raise TypeError(
-            f"Models of one class can be merged; model 0 is {type(one).__name__}, {i} {type(model).__name__}."
+            f"Models must have the same class: model 0 is {type(one).__name__}, model {i} is {type(model).__name__}."
         )
     if one.center != model.center:
         raise ValueError(f"Model 0 has center={one.center}, and model {i} has center={model.center}.")
@@ -212,15 +212,15 @@ def _check_no_landmark(batch: Array, basis: Basis) -> None:
 
 
 def _check_positive(left: Moments, before: Moments) -> None:
-    """Raise ValueError if moments are left that no rows can have."""
+    """Raise ValueError if the remaining moments are impossible."""
     scale = float(abs(np.asarray(before.second)).max())
     lowest = float(np.linalg.eigvalsh(np.asarray(left.second))[0]) if left.second.shape[0] else 0.0
     rounding = NEGATIVE * before.second.shape[0] * scale
     spread = left.diagonal - float(np.trace(np.asarray(left.second)))
     if left.count <= NEGATIVE * before.count or min(lowest, spread) < -rounding:
         raise ValueError(
-            "No model is left without these rows: they are all that there were, or some were not among the rows that "
-            "the model was fitted on, or had another weight."
+            "Nothing is left after removing these rows: they are all rows of the model, or some of them were not among "
+            "its rows, or had another weight."
         )
 
 

@@ -66,7 +66,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     kernel, center, preimage : see :class:`KernelPCA`
         The same parameters; ``sample`` uses ``preimage`` too.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks", "em"} or a solver, default="auto"
-        As in :class:`KernelPCA`, or ``"em"`` for Zhou's expectation maximisation, which is the slowest and is meant for
+        As in :class:`KernelPCA`, or ``"em"`` for Zhou's expectation maximisation, the slowest solver, meant for
         comparison.
     max_iter : int, default=1000
         Maximum number of iterations of ``solver="em"``.
@@ -95,10 +95,10 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     Notes
     -----
     A feature space may have infinitely many dimensions f, and log N(φ(x)) = −½L̂ − (f/2) log(2πρ) is then infinite.
-    ``score_samples`` omits that constant, which depends on the kernel and on ρ only. Scores can be compared between
-    samples, numbers of components, classes and mixtures with the same kernel and the same ρ, and not otherwise
-    (``noise_variance="mle"`` estimates a different ρ for each model: give a number instead). ``score_samples`` is not
-    a density of x in the space of the data.
+    ``score_samples`` omits that constant, which depends on the kernel and on ρ only. Compare scores only between
+    samples, numbers of components, classes and mixtures with the same kernel and the same ρ. ``noise_variance="mle"``
+    estimates a different ρ for each model: give a number instead. ``score_samples`` is not a density of x in the space
+    of the data.
 
     Examples
     --------
@@ -179,8 +179,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
             return self.solver
         if isinstance(self.noise_variance, str) and self._needs_all:
             raise ValueError(
-                "solver='em' finds a given number of components and does not know the others. Give n_components as an "
-                "integer."
+                "solver='em' finds a given number of components and no others. Give n_components as an integer."
             )
         rho = None if isinstance(self.noise_variance, str) else float(self.noise_variance)
         return EM(rho, dimensions, self.max_iter, self.tol, given.init)
@@ -217,7 +216,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         return float(self.noise_variance)
 
     def _warn_of_noise(self, lam: Array, rho: float) -> None:
-        """Warn if the noise variance is 0 or too large, and of components with hardly more variance than it."""
+        """Warn if the noise variance is 0 or too large, or a component has hardly more variance than the noise."""
         q, above = lam.shape[0], int(namespace(lam).count_nonzero(lam > rho))
         if rho == 0 and self.noise_variance != 0:
             message = (
@@ -357,7 +356,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     def sample_posterior(self, x: Any, n_samples: int = 1) -> Array:
         """Draw posterior samples for one sample x, the pre-images of h | x ~ N(E[h | x], ρ/λ): (n_samples, n_features).
 
-        The differences between them show what is uncertain about the sample under the model.
+        The differences between them show how uncertain the model is about the sample.
         """
         validation.check_unmasked(x)
         H, rng = self._prior(n_samples)

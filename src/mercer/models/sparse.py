@@ -54,20 +54,21 @@ class SparseKernelPCA(KernelTransformer):
         ρ, the noise variance in every direction of the feature space. None: 5 % of the largest one that keeps an
         anchor, unless ``n_anchors`` is given.
     n_anchors : int or None, default=None
-        Number of anchors: the smallest noise variance with so many is searched for. If no noise variance gives exactly
-        this number, the least important anchors are removed, and ``kkt_`` shows it. Only with ``solver="newton"``.
+        Number of anchors. ``fit`` searches for the smallest noise variance that leaves this number; if there is none,
+        it removes the least important anchors, which increases ``kkt_``. Only with ``solver="newton"``.
     kernel, preimage : see :class:`KernelPCA`
         The same parameters.
     center : bool, default=False
-        Whether the model is about the mean in feature space (Tipping's footnote). The mean of all samples would bring
-        all kernels back, so it is expressed on the anchors: ``solver_`` reports what that leaves of it.
+        Whether to subtract the mean in feature space (Tipping's footnote). The exact mean would need all samples, so it
+        is approximated on the anchors; ``solver_`` reports the error.
     solver : {"newton", "fast", "em"}, default="newton"
-        How the weights are found: by additions and Newton steps, which end at a certified maximum; by Tipping's fast
-        update (eq. 14); or by expectation maximisation (eq. 13). The last two are for comparison: they need thousands
-        of iterations, and leave superfluous weights if they are stopped early.
+        How the weights are found: by adding anchors and Newton steps, which end at a certified maximum; by Tipping's
+        fast update (eq. 14); or by expectation maximisation (eq. 13). The last two are meant for comparison: they need
+        thousands of iterations, and leave superfluous weights if they are stopped early.
     candidates : int, array-like of int or None, default=None
-        The samples that may become anchors: their row numbers, or how many to select by pivoted Cholesky. None: all of
-        up to 3000 samples; 1000 of more samples, or twice ``n_anchors``. Equal samples count as one candidate.
+        The samples that may become anchors: their row numbers, or the number of samples to select by pivoted Cholesky.
+        None: all samples if there are at most 3000, otherwise 1000, or 2·``n_anchors`` if that is more. Equal samples
+        count as one candidate.
     max_iter : int, default=1000
         Maximum number of iterations: rounds of additions and Newton steps, or updates.
     tol : float, default=1e-6
@@ -237,7 +238,7 @@ class SparseKernelPCA(KernelTransformer):
         return chosen
 
     def _weights(self, data: Likelihood) -> Any:
-        """Return the fit for the noise variance that is given, or for the one with as many anchors as wanted."""
+        """Return the fit for the given noise variance, or for the one that leaves ``n_anchors``."""
         largest = data.largest_noise
         if largest == 0:
             return fit_weights(data, self.noise_variance or 1.0, "newton", self.max_iter, self.tol)
@@ -282,7 +283,7 @@ class SparseKernelPCA(KernelTransformer):
         return self.n_rows_ * data.at(rho, w[data.rows]).value
 
     def _cut(self, subspace: Subspace) -> Subspace:
-        """Return the first components, as many as hold the share of the variance that is wanted."""
+        """Return the first components, as many as hold the requested share of the variance."""
         if isinstance(self.n_components, Integral) or self.n_components is None:
             return subspace
         held = np.cumsum(self._along) / subspace.total_variance
@@ -290,7 +291,7 @@ class SparseKernelPCA(KernelTransformer):
 
     @property
     def _keeps_rows(self) -> bool:
-        """A precomputed matrix is kept; of samples only a selection is, which is a copy."""
+        """Return True for a precomputed matrix; of samples only a copied selection is kept."""
         return isinstance(as_kernel(self.kernel), Precomputed)
 
     @property
@@ -316,14 +317,14 @@ def _about_origin(subspace: Subspace, data: Likelihood, active: np.ndarray, X: A
 
 
 def _about_mean(subspace: Subspace, X: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same for axes about a mean, from the coordinates of all samples."""
+    """Return the same for centred axes, from the coordinates of all samples."""
     Y = subspace.project(X).astype(float)
     p = np.full(len(Y), 1 / len(Y)) if weights is None else weights
     return p @ Y**2, signs(Y, p[:, None], X)
 
 
 def _with_mean(report: Report, left: float, centred: Centred | None) -> Report:
-    """Return the report with what the mean on the anchors leaves of φ̄."""
+    """Return the report, with the error of the mean on the anchors."""
     if centred is None:
         return report
     share = left / centred.sqnorm if centred.sqnorm > 0 else 0.0
@@ -332,7 +333,7 @@ def _with_mean(report: Report, left: float, centred: Centred | None) -> Report:
 
 
 def _warn_of_fit(fit: Any, n_anchors: int | None, solver: str) -> None:
-    """Warn of fewer anchors than wanted, and of weights that have not converged."""
+    """Warn of fewer anchors than ``n_anchors``, and of weights that have not converged."""
     if n_anchors is not None and len(fit.w) < n_anchors:
         warn(
             f"The model keeps fewer anchors than n_anchors={n_anchors}, namely {len(fit.w)}: no noise variance that "

@@ -60,7 +60,7 @@ class StreamMixin:
         """
         moments = self.subspace_.moments
         if moments is None:
-            raise AttributeError("moments_: only models with solver='landmarks', not compressed, have moments.")
+            raise AttributeError("Only models with solver='landmarks' that are not compressed have moments_.")
         return moments if moments.count == self.n_rows_ else moments.scaled(self.n_rows_ / moments.count)
 
     @available_if(lambda self: chooses_basis(self.solver))
@@ -70,14 +70,15 @@ class StreamMixin:
         If too much of the variance of recent samples is outside the span of the landmarks, some of the landmarks are
         exchanged for samples of the batch (``Landmarks(refresh=…)``); landmarks given as an array never change, and
         then several calls give the same model as one ``fit``. The time for a batch does not depend on the number of
-        batches before. Signs and order of the components continue those before. The kernel's parameters are those of
-        the first 2000 samples. ``solver_`` reports the samples seen, the landmarks exchanged and the share outside.
+        batches before. Signs and order of the components follow those of the previous call. The kernel's parameters are
+        those of the first 2000 samples. ``solver_`` reports the samples seen, the landmarks exchanged and the share
+        outside.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source of batches
-            The next samples; an iterator of arrays or frames, an Arrow data set or reader, a polars LazyFrame or a path
-            of Parquet files, each batch of which is added.
+            The next samples, or a source of batches that are added one by one: an iterator of arrays or frames, an
+            Arrow data set or reader, a polars LazyFrame or a path of Parquet files.
         y : None
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -163,7 +164,7 @@ class StreamMixin:
         return validation.check_rows(self, X, self.kernel_)
 
     def _setting(self) -> Landmarks:
-        """Return the landmarks that batches are fitted with; ``"auto"`` means the default."""
+        """Return the landmark solver for batches; ``"auto"`` means the default."""
         if isinstance(self.solver, str) and self.solver in {"auto", "landmarks"}:
             return Landmarks()
         if not chooses_basis(self.solver):
@@ -175,7 +176,7 @@ class StreamMixin:
 
     def _check_unweighted(self, sample_weight: Any) -> None:
         if sample_weight is not None:
-            raise ValueError("sample_weight belongs to rows in memory. Call partial_fit(X, sample_weight=w) for each.")
+            raise ValueError("sample_weight needs rows in memory. Call partial_fit(X, sample_weight=w) for each batch.")
 
     def _first_batch(self, X: Any, sample_weight: Any) -> None:
         """Fit the model on the first batch, and keep its rows if there are few."""
@@ -209,7 +210,7 @@ class StreamMixin:
         self._first_rows = (X, weights)
 
     def _faded(self, X: Any, weights: Any) -> Any:
-        """Return the weights of rows of which the last is the latest."""
+        """Return the weights of faded rows, of which the last is the latest."""
         half_life = getattr(self.solver, "half_life", None)
         if half_life is None:
             return weights
@@ -224,7 +225,7 @@ class StreamMixin:
         return follow(seen, recent, batch, weights, setting, m, self.center, rng)
 
     def _report(self, followed: Followed, seen: int, changes: tuple = (), passes: int = 1) -> None:
-        """Enter in ``solver_`` what the batch has changed; warn of rows that fixed landmarks do not represent."""
+        """Report in ``solver_`` the changes made by the batch; warn of rows that fixed landmarks do not represent."""
         total = self.subspace_.total_variance
         share = followed.recent / total if total > 0 else 0.0
         changes = (*changes, (seen, followed.exchanged)) if followed.exchanged else changes

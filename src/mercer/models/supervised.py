@@ -24,7 +24,7 @@ from .base import KernelTransformer
 from .parameters import FROM_0, KernelLike, check_count, constraints, generator
 
 KINDS = ("auto", "classes", "class_sizes", "numbers")
-FACTOR = 1e-6  # of k(y, y): what a factor of the target's kernel may leave out
+FACTOR = 1e-6  # of k(y, y): the largest error of a factor of the target's kernel
 BY_CHANCE = 2  # times the dependence on a random target: less deserves a warning
 BLOCK = 1000  # columns of one product with the kernel matrix
 
@@ -48,8 +48,8 @@ class SupervisedKernelPCA(KernelTransformer):
     Hilbert–Schmidt dependence on the target, there are at most as many as the target has dimensions (for c classes
     c − 1), and the eigenproblem has that size. With a = 0 the model is :class:`KernelPCA`.
 
-    Coordinates are correlated unless a = 0. Training samples follow their own target, also a random one:
-    judge the components on other samples, or by ``permutation_test``.
+    Coordinates are correlated unless a = 0. On the training samples the components follow any target, even a random
+    one: judge them on other samples, or by ``permutation_test``.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class SupervisedKernelPCA(KernelTransformer):
     kernel : str, Kernel or callable, default="rbf"
         The kernel of the samples: as in :class:`KernelPCA`.
     target : {"auto", "classes", "class_sizes", "numbers"}, a kernel or its name, default="auto"
-        How y is used: ``"classes"`` counts all classes alike, ``"class_sizes"`` by their size (the delta kernel of
-        Barshan et al.), ``"numbers"`` standardises y, and a kernel of y measures any kind of dependence.
-        ``"auto"``: numbers if y has fractions or mostly different numbers, else classes.
+        How y is used: ``"classes"`` weights all classes equally, ``"class_sizes"`` by their size (the delta kernel of
+        Barshan et al.), ``"numbers"`` standardises y, and a kernel of y measures any kind of dependence. ``"auto"``:
+        numbers if y has fractions or mostly different numbers, else classes.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
-        As in :class:`KernelPCA`; with a = 1 only landmarks make a difference.
+        As in :class:`KernelPCA`; with a = 1 only ``"landmarks"`` makes a difference.
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
         How ``inverse_transform`` and ``denoise`` find pre-images: as in :class:`KernelPCA`.
     indefinite : {"clip", "error"}, default="clip"
@@ -184,7 +184,7 @@ class SupervisedKernelPCA(KernelTransformer):
         return found.subspace
 
     def _report(self, found: Supervised, target: Target) -> None:
-        """Set what is known of the dependence, and warn if a random target would give nearly as much."""
+        """Set the attributes of the dependence, and warn if a random target would give nearly as much."""
         self.total_dependence_ = found.total_dependence
         self.chance_ = target.by_chance * found.subspace.total_variance
         if self.total_dependence_ < BY_CHANCE * self.chance_:
@@ -203,7 +203,7 @@ class SupervisedKernelPCA(KernelTransformer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, of the training or new.
+            Samples, training or new ones.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Their target.
         n_permutations : int, default=99

@@ -1,4 +1,4 @@
-"""Parameters of classifiers for each class: labels, priors and numbers of components."""
+"""Class-wise parameters of classifiers: labels, priors and numbers of components."""
 
 from collections.abc import Mapping
 from numbers import Integral

@@ -70,11 +70,13 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, fit: bool = False, cop
         check_portable(estimator, X, kernel)
     elif fit and arrays.is_foreign(X):
         warn(
-            f"X is an array of {type(X).__module__.partition('.')[0]}, and it is converted to NumPy; so are results. "
-            "Use sklearn.set_config(array_api_dispatch=True) to compute in its library and on its device, or give a "
-            "NumPy array."
+            f"X is an array of {type(X).__module__.partition('.')[0]}, and it is converted to NumPy; results are NumPy "
+            "arrays too. Use sklearn.set_config(array_api_dispatch=True) to compute in its library and on its device, "
+            "or give a NumPy array."
         )
-    copy = copy and not (isinstance(kernel, Precomputed) and isinstance(X, np.memmap))  # a mapped matrix is only read
+    copy = copy and not (
+        isinstance(kernel, Precomputed) and isinstance(X, np.memmap)
+    )  # a memory-mapped matrix is only read
     options = {"accept_sparse": "csr" if kernel.sparse else False, "dtype": dtypes(X)}
     with _naming_imputer(type(estimator).__name__):
         X = validate_data(estimator, X, reset=fit, copy=copy, **options)
@@ -102,15 +104,15 @@ def _check_objects(estimator: Any, X: Any, kernel: Kernel, fit: bool) -> np.ndar
 
 @contextmanager
 def _naming_imputer(name: str) -> Iterator[None]:
-    """Say in an error on missing values what fills them, and in one on texts which kernels take them."""
+    """Add to an error on missing values how to fill them, and to one on texts which kernels accept them."""
     try:
         yield
     except ValueError as error:
         if "could not convert string" in str(error):
             raise ValueError(
-                f"{error}. This kernel takes numbers. Strings, sets, series and categories need a kernel of objects, "
-                "such as Spectrum, Jaccard, GlobalAlignment or Categorical of mercer.kernels; for a table of both use "
-                "mercer.kernels.mixed(X)."
+                f"{error}. This kernel takes numbers. Strings, sets, series and categories need a kernel for objects, "
+                "such as Spectrum, Jaccard, GlobalAlignment or Categorical of mercer.kernels; for a table with numbers "
+                "and categories use mercer.kernels.mixed(X)."
             ) from None
         if "contains NaN" not in str(error):
             raise
@@ -121,7 +123,7 @@ def _naming_imputer(name: str) -> Iterator[None]:
 
 
 def check_cells(X: Any, names: Any = None) -> None:
-    """Raise an error that names the cell if squares of the data overflow: no kernel could be evaluated."""
+    """Raise an error that names the cell if squares of the data overflow, since no kernel could be evaluated."""
     cells = X.data if hasattr(X, "toarray") else X
     if 0 in cells.shape:
         return
@@ -246,7 +248,7 @@ def check_lazy_batch(estimator: Any, X: Any, sample_weight: Any = None) -> tuple
 def check_in_memory(X: Any) -> None:
     """Raise an error for a Dask collection or a source of batches where a method would have to gather all rows.
 
-    Methods that work block by block, or on sums of blocks, do not come here with such an X.
+    Methods that work block by block, or on sums of blocks, do not call this function.
     """
     lazy = dask.is_lazy(X)
     if not lazy and not is_source(X):

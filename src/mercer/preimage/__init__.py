@@ -1,4 +1,4 @@
-"""Ways back from feature space: a point whose image is near a given vector."""
+"""Pre-images: points whose images are near given vectors of the feature space."""
 
 from .base import PreimageResult, as_preimage, bind_preimage, squared_error
 from .batches import in_batches

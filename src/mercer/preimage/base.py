@@ -1,8 +1,8 @@
-"""What a pre-image method is: settings whose ``bind(subspace)`` gives a function of expansions.
+"""The base of pre-image methods: settings whose ``bind(subspace)`` returns a function of expansions.
 
 The function takes p vectors of the feature space and returns a ``PreimageResult``: p points whose images are near
-them. ``near`` gives points to begin from, where there are any. A method sees vectors, not models. It is ``exact`` where
-the image of a row comes back to that row, and not to one like it.
+them. ``near`` optionally gives points to start from. A method works with vectors, not with models. It is ``exact`` if
+the pre-image of the image of a row is that row, and not only a similar one.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ IN_SPAN = 1e-6  # of the size of the coefficients: a target that is a combinatio
 class PreimageResult:
     """Points whose images are near given vectors, and how each was found.
 
-    ``n_iter`` counts the iterations of each point, ``fallback`` names the method that took over where the one that was
-    asked for failed ("" elsewhere). ``measure`` computes the error, when it is asked for.
+    ``n_iter`` counts the iterations of each point. ``fallback`` names the method that was used if the requested one
+    failed, "" otherwise. ``measure`` computes the error on demand.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def squared_error(X: Array, target: Expansion) -> Array:
 
 
 def found(X: Array, target: Expansion, n_iter: Array | None = None, fallback: Any = None) -> PreimageResult:
-    """Return the result of a method, which did not iterate unless it says so."""
+    """Return the result of a method; without ``n_iter`` it did not iterate."""
     n_iter = asarray_like(np.zeros(X.shape[0], int), target.B) if n_iter is None else n_iter
     fallback = np.full(X.shape[0], "", dtype=object) if fallback is None else fallback
     return PreimageResult(X, n_iter, fallback, lambda: squared_error(X, target))
 
 
 class Anchors:
-    """What methods ask of the anchors: the rows behind them, and the values f(zᵢ) = ⟨φ(zᵢ), f⟩ of vectors there.
+    """The anchors as methods need them: their rows, and the values f(zᵢ) = ⟨φ(zᵢ), f⟩ of vectors.
 
     Targets are combinations of the axes and the mean, whose values at the anchors are computed once.
     """
@@ -109,7 +109,7 @@ class Anchors:
 
 
 def _rows(subspace: Subspace, rows: Array | None, sparse: bool) -> Array:
-    """Return the anchors as points to return to; sparse ones if the method can use them."""
+    """Return the rows of the anchors; sparse ones if the method can use them."""
     numbered = namespace(subspace.Z).isdtype(subspace.Z.dtype, "integral")
     if rows is not None:
         rows = asarray_like(rows, subspace.Z)
@@ -137,7 +137,7 @@ def check_radial(method: Any, kernel: Kernel) -> None:
 
 
 def start(anchors: Anchors, target: Expansion, near: Array | None) -> Array:
-    """Where to begin: at the anchor whose image is nearest, or at ``near`` where that is nearer still."""
+    """Return the starting points: the anchor whose image is nearest, or ``near`` if its image is nearer."""
     X = cast(rows_of(anchors.rows, anchors.nearest(target)), target.B.dtype)
     if near is None:
         return X
@@ -147,12 +147,12 @@ def start(anchors: Anchors, target: Expansion, near: Array | None) -> Array:
 
 
 def distances(target: Expansion, X: Array) -> Array:
-    """k(x, x) − 2f(x): the squared distance to each vector, but for its own square."""
+    """k(x, x) − 2f(x): the squared distance to each vector, without ‖f‖²."""
     return double(target.kernel.diag(X)) - 2 * target.at(X)
 
 
 def as_preimage(preimage: Any, kernel: Kernel) -> Any:
-    """Return the method that a name stands for; ``"auto"`` by this table.
+    """Return the pre-image method for a name; ``"auto"`` follows this table.
 
     ============================  =================================================
     linear kernel                 closed form
@@ -202,10 +202,8 @@ def as_preimage(preimage: Any, kernel: Kernel) -> Any:
 
 
 def bind_preimage(preimage: Any, subspace: Subspace) -> Nearest:
-    """Return the function from vectors to points of a method, or of the name of one, for a subspace.
-
-    For arrays of other libraries than NumPy, ``"auto"`` takes the smoother where it would take the gradient, and for
-    sparse rows always.
+    """Return the function from vectors to points of a method, or of the name of one, for a subspace. ``"auto"`` uses
+    the smoother for sparse rows, and instead of the gradient for arrays of other libraries than NumPy.
     """
     from . import NearestAnchor, Smoother, Vote
 

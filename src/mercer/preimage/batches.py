@@ -1,4 +1,4 @@
-"""Pre-images of many vectors, some at a time: what is alive at once fits the memory budget."""
+"""Pre-images of many vectors in batches that fit the memory budget."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,17 +10,18 @@ from .._core.arrays import Array, namespace
 from .._core.tiles import LANES, budget_entries, over_items, slices
 from .base import PreimageResult, squared_error
 
-ALIVE = 4  # arrays of the size (points, anchors) that a method has at once, beside the temporaries of a kernel
-ROWS_ALIVE = 20  # rows that it has for a point: ten neighbours and their copies, or eight steps and gradients
-BATCH_ENTRIES = 2**21  # of those arrays: fewer points leave products of matrices half idle, more gain nothing
-FEW = 32  # points: a batch is not made smaller for the sake of more threads
+ALIVE = 4  # arrays of the size (points, anchors) that a method holds at once, besides the temporaries of a kernel
+ROWS_ALIVE = 20  # rows that it holds for a point: ten neighbours and their copies, or eight steps and gradients
+BATCH_ENTRIES = (
+    2**21
+)  # size of those arrays: with fewer points matrix products are inefficient, more points gain nothing
+FEW = 32  # points: a batch is not made smaller to use more threads
 PASS = "pre-images"
 
 
 def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, shape: tuple) -> PreimageResult:
-    """Return the pre-images of the vectors ``lift(y)``, on anchors of that shape, for each row y.
-
-    Batches share the threads, and the pass can be watched (``watched`` of the tiles).
+    """Return the pre-images of the vectors ``lift(y)``, on anchors of that shape, for each row y. Batches run on
+    several threads and report progress (``watched`` of the tiles).
     """
     tiles = batches(Y.shape[0], *shape)
     parts: list = [None] * len(tiles)
@@ -28,7 +29,7 @@ def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, 
     def work(lane: Any) -> None:
         for i in lane:
             found = nearest(lift(Y[tiles[i], :]), None if near is None else near[tiles[i], :])
-            parts[i] = found.X, found.n_iter, found.fallback  # not the vectors, which the result holds on to
+            parts[i] = found.X, found.n_iter, found.fallback  # not the vectors, which the result would keep in memory
 
     over_items(work, range(len(tiles)), Y, PASS)
     xp = namespace(Y)
@@ -36,7 +37,7 @@ def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, 
     X = stacked(X)
 
     def errors() -> Array:
-        """Lifted again where the error is asked for: the vectors of all rows would take more room than all else."""
+        """Lift again to compute the error: the vectors of all rows would need more memory than everything else."""
         return xp.concat([squared_error(X[i, :], lift(Y[i, :])) for i in tiles])
 
     return PreimageResult(X, xp.concat(n_iter), np.concatenate(fallback), errors)
@@ -48,6 +49,6 @@ def stacked(parts: Sequence[Array]) -> Array:
 
 
 def batches(n: int, m: int, d: int = 0) -> list[slice]:
-    """Return slices of n points over m anchors of d columns that fit the budget, enough of them for the threads."""
+    """Return slices of n points over m anchors of d columns that fit the budget, enough for all threads."""
     fitting = int(min(BATCH_ENTRIES, budget_entries()) // (ALIVE * max(m, 1) + ROWS_ALIVE * d))
     return slices(n, max(1, min(fitting, max(FEW, -(-n // LANES)))))

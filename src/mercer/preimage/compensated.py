@@ -1,4 +1,4 @@
-"""Projections of noisy rows, as if the noise had not moved them away from all others."""
+"""Projections of noisy rows, corrected for the distance that noise adds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from ..kernels import Radial, sqdist
 from ..rkhs import Expansion, Subspace
 from .base import Nearest, PreimageResult, as_preimage
 
-SAMPLE = 1000  # anchors whose nearest neighbours tell the usual distance: their median is known to a few per cent
+SAMPLE = 1000  # anchors whose nearest neighbours give the usual distance: their median is accurate to a few per cent
 
 
 @stored("preimage.Compensated")
 @dataclass(frozen=True)
 class Compensated:
-    """Another method, for noisy rows: ``denoise`` lowers their squared distances by what noise added to them.
+    """Another method for noisy rows: ``denoise`` first subtracts the noise from their squared distances.
 
     Noise in many columns adds about the same number c to all squared distances of a row, so that k(x, z) and the
-    coordinates shrink. ``denoise`` then projects with κ(t − c) in place of κ(t). For ``excess="nearest"`` c is the
-    squared distance to the nearest anchor, less what is usual among anchors (the median), where that is positive; a
-    number gives c itself (in units of the lengthscale where the kernel has one): d·σ² for Gaussian noise in d columns.
-    Pre-images of coordinates are those of ``method``.
+    coordinates shrink. ``denoise`` then projects with κ(t − c) instead of κ(t). For ``excess="nearest"`` c is the
+    squared distance to the nearest anchor minus the usual one between neighbouring anchors (the median), or 0 if that
+    is negative. A number is c itself (in units of the lengthscale, if the kernel has one): d·σ² for Gaussian noise in d
+    columns. Pre-images of coordinates are those of ``method``.
 
     It needs a radial kernel. It helps most if the noise is strong and there are many columns; clean rows hardly change.
 
@@ -89,7 +89,7 @@ def projection(subspace: Subspace, excess: float | str = "nearest") -> Callable[
 
 
 def _usual(Z: Array) -> float:
-    """The median squared distance from an anchor to the nearest other one; infinite where there is no other."""
+    """The median squared distance from an anchor to the nearest other one; infinite if there is only one."""
     index = np.unique(np.linspace(0, len(Z) - 1, min(SAMPLE, len(Z))).astype(int))
 
     def to_nearest(i: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class Conditional:
         return cls(mean, _inverse(S))
 
     def __call__(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows with conditional means in place of NaN, and the standard deviations there, 0 elsewhere."""
+        """Return the rows with conditional means instead of NaN, and their standard deviations, 0 for known values."""
         full, spread = Z.copy(), np.zeros_like(Z)
         for rows, columns, valid, x, C in self._stacks(Z):
             at = (rows[:, None], columns)

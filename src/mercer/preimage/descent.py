@@ -1,15 +1,15 @@
-"""L-BFGS for many small problems at once: every step is one evaluation of all objectives that are still moving."""
+"""L-BFGS for many small problems at once: every step evaluates all objectives that have not converged."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-MEMORY = 8  # pairs of steps and changes of gradient that stand for the curvature
+MEMORY = 8  # pairs of steps and changes of gradient that approximate the curvature
 DECREASE, CURVATURE = 1e-4, 0.9  # of the slope: the weak Wolfe conditions, as in every L-BFGS
 TRIALS = 30  # steps tried along one direction: down to 1e-9 of the first one
-FIRST_STEP = 0.1  # of the length: where no curvature is known yet
-GAIN = 1e-4  # of the tolerance: an iteration that gained less, in units of the objective, was the last
-POSITIVE = 1e-10  # cosine of step and change of gradient: below, a pair tells of no positive curvature
+FIRST_STEP = 0.1  # of the length: the first step, before any curvature is known
+GAIN = 1e-4  # of the tolerance: stop after an iteration that gained less, in units of the objective
+POSITIVE = 1e-10  # cosine of step and change of gradient: below it a pair shows no positive curvature
 
 
 def descend(
@@ -22,17 +22,18 @@ def descend(
     lower: float | np.ndarray = -np.inf,
     upper: float | np.ndarray = np.inf,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower every row's own objective, within a box; return the points and how many iterations each took.
+    """Minimise the objective of every row within a box; return the points and the number of iterations of each.
 
     ``objective(rows, X)`` gives the values (p,) and gradients (p, d) of those rows at X; ``length`` is the scale of the
-    points. A row ends where its gradient, in units of ``length``, is below ``tol``, or an iteration gains nothing.
+    points. A row has converged if its gradient, in units of ``length``, is below ``tol``, or an iteration gains
+    nothing.
     """
     X, n_iter, rows = np.clip(X, lower, upper), np.zeros(len(X), int), np.arange(len(X))
     f, g = objective(rows, X)
     memory = _Memory(X.shape)
     for _ in range(max_iter):
         held = ((X[rows] <= lower) & (g[rows] > 0)) | ((X[rows] >= upper) & (g[rows] < 0))
-        free = np.where(held, 0, g[rows])  # the gradient, but for what would leave the box
+        free = np.where(held, 0, g[rows])  # the gradient, without the part that would leave the box
         going = np.abs(free).max(axis=1, initial=0) * length > tol * np.maximum(np.abs(f[rows]), 1)
         rows, held, free = rows[going], held[going], free[going]
         if len(rows) == 0:
@@ -45,7 +46,7 @@ def descend(
         settled = f[rows] - f_new <= GAIN * tol * np.maximum(np.abs(f_new), 1)
         X[rows], f[rows], g[rows] = x, f_new, g_new
         memory.forget(rows[settled])
-        rows = rows[~settled | known]  # once more, from the bare gradient, where the memory may have misled
+        rows = rows[~settled | known]  # once more along the gradient, in case the memory was misleading
     return X, n_iter
 
 
@@ -54,12 +55,12 @@ class _Memory:
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.S, self.C = np.zeros((MEMORY, *shape)), np.zeros((MEMORY, *shape))
-        self.inverse = np.zeros((MEMORY, shape[0]))  # 1 / sᵀc, and 0 where a pair does not count
-        self.scale = np.zeros(shape[0])  # sᵀc / cᵀc of the last pair; 0 where none is known
+        self.inverse = np.zeros((MEMORY, shape[0]))  # 1 / sᵀc, and 0 for pairs that are not used
+        self.scale = np.zeros(shape[0])  # sᵀc / cᵀc of the last pair; 0 if there is none
         self.at = 0
 
     def add(self, rows: np.ndarray, S: np.ndarray, C: np.ndarray) -> None:
-        """Remember a step where it tells of positive curvature."""
+        """Remember a step if it shows positive curvature."""
         sc, cc = np.sum(S * C, axis=1), np.sum(C**2, axis=1)
         sound = sc > POSITIVE * np.sqrt(np.sum(S**2, axis=1) * cc)
         self.S[self.at, rows], self.C[self.at, rows] = S, C
@@ -69,11 +70,11 @@ class _Memory:
         self.at = (self.at + 1) % MEMORY
 
     def forget(self, rows: np.ndarray) -> None:
-        """Begin anew."""
+        """Discard all steps."""
         self.inverse[:, rows], self.scale[rows] = 0, 0
 
     def direction(self, rows: np.ndarray, g: np.ndarray, first: float) -> np.ndarray:
-        """−Hg by the two loops, and the bare gradient, of length ``first``, where nothing is known."""
+        """Return −Hg by the two loops, or the gradient scaled to the length ``first`` if there are no steps yet."""
         D, order = g.copy(), [(self.at + i) % MEMORY for i in range(MEMORY)]
         weights = {}
         for i in reversed(order):
@@ -97,10 +98,10 @@ def _search(
     lower: float | np.ndarray,
     upper: float | np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Step along D until both Wolfe conditions hold: too far, half-way back; not far enough, twice as far.
+    """Step along D until both Wolfe conditions hold: halve the step if it is too long, double it if it is too short.
 
     Bisection between the longest step that was too short and the shortest that was too long (Lewis & Overton 2013)
-    also ends on kinks. The lowest point that was seen is returned; it is the first one where no step helps.
+    also converges at kinks. The lowest point found is returned, or the first one if no step helps.
     """
     best, f_best, g_best = X.copy(), f.copy(), g.copy()
     slope = np.sum(g * D, axis=1)
@@ -113,7 +114,9 @@ def _search(
         x = np.clip(reached, lower, upper)
         f_x, g_x = objective(rows[trying], x)
         low = f_x <= f[trying] + DECREASE * np.sum(g[trying] * (x - X[trying]), axis=1)
-        slope_x = np.sum(g_x * D[trying] * (x == reached), axis=1)  # what was cut off does not move any more
+        slope_x = np.sum(
+            g_x * D[trying] * (x == reached), axis=1
+        )  # coordinates cut off at the box do not move any more
         flat = slope_x >= CURVATURE * slope[trying]
         better = f_x < f_best[trying]
         changed = trying[better]

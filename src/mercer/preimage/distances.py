@@ -9,14 +9,14 @@ from .._core.registry import register
 from ..rkhs import Expansion, Subspace
 from .base import Anchors, Nearest, PreimageResult, check_radial, found
 
-FAR = 1e4  # times the largest squared distance of an anchor from their mean: nothing is told to lie beyond
-FLAT = 1e-9  # of the largest: directions of the neighbours below this hold nothing (repeated rows)
+FAR = 1e4  # times the largest squared distance of an anchor from their mean: an upper bound for distances
+FLAT = 1e-9  # of the largest: directions of the neighbours below this are rounding (repeated rows)
 
 
 @register("distances")
 @dataclass(frozen=True)
 class Distances:
-    """The point whose distances to ``neighbours`` anchors fit best those computed from the kernel.
+    """The point whose distances to ``neighbours`` anchors best fit those computed from the kernel.
 
     ‖f − φ(zᵢ)‖² = 2 − 2κ(tᵢ) is solved for tᵢ, and the neighbours' own coordinates turn distances into a point.
 
@@ -55,7 +55,7 @@ class Distances:
 
 
 def from_distances(N: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """x with ‖x − nᵢ‖² ≈ tᵢ for each set of neighbours N (p, k, d): least squares among their own directions.
+    """Return x with ‖x − nᵢ‖² ≈ tᵢ for each set of neighbours N (p, k, d), by least squares in their affine span.
 
     With nᵢ about their mean n̄, 2(x − n̄)ᵀnᵢ = ‖nᵢ‖² − tᵢ + const; the constant is orthogonal to the centred nᵢ.
     """

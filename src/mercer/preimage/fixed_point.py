@@ -12,7 +12,7 @@ from ..rkhs import Expansion, Subspace
 from .base import Anchors, Nearest, PreimageResult, check_radial, distances, found, start
 from .smoother import smooth
 
-CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
+CANCELLED = 1e-3  # of Σ|gκ′|: a smaller sum of weights has cancelled
 HALVINGS = 5
 
 
@@ -21,8 +21,8 @@ HALVINGS = 5
 class FixedPoint:
     """x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), tᵢ = ‖x − zᵢ‖² (Mika et al. 1999), for radial kernels.
 
-    A step that would lower f(x) is halved. A point where the weights cancel, or that ends farther off than the mean of
-    its ``neighbours`` nearest anchors, takes that mean: ``fallback`` says which did.
+    A step that would lower f(x) is halved. If the weights of a point cancel, or its result is farther away than the
+    mean of its ``neighbours`` nearest anchors, this mean is returned, and ``fallback`` says so.
 
     Examples
     --------
@@ -58,11 +58,11 @@ class FixedPoint:
         return nearest
 
     def _climb(self, both: Callable, Z: Array, G: Array, X: Array) -> tuple[Array, Array]:
-        """Raise f(x) = Σ gᵢκ(tᵢ) of every row from where it is; rows that have settled are left alone."""
+        """Increase f(x) = Σ gᵢκ(tᵢ) of every row from its current point; rows that have converged are skipped."""
         xp, every = namespace(X), np.arange(X.shape[0])
         n_iter, spread = np.zeros(X.shape[0], int), float(xp.mean(xp.var(Z, axis=0))) or 1.0
         f, C = _weights(both, G, X)
-        going, moving = every, X  # the numbers of the rows that still move, and where they are
+        going, moving = every, X  # the numbers of the rows that have not converged, and their points
         for _ in range(self.max_iter):
             total = xp.sum(C, axis=1)
             sound = abs(total) > CANCELLED * xp.sum(abs(C), axis=1)
@@ -86,7 +86,7 @@ def _only(mask: Array, going: np.ndarray, *arrays: Array) -> tuple[Any, ...]:
 
 
 def _step(both: Callable, G: Array, X: Array, goal: Array, f: Array) -> tuple[Array, Array, Array]:
-    """Go to the goal, or half as far, until f is not lower than before; stay where no step helps."""
+    """Step to the goal, halving the step until f is not lower than before; stay if no step helps."""
     moved = goal
     f_new, C = _weights(both, G, moved)
     for halving in range(HALVINGS + 1):

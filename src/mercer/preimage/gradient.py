@@ -1,4 +1,4 @@
-"""Pre-images by descent, for every differentiable kernel."""
+"""Pre-images by gradient descent, for every differentiable kernel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def _indefinite(kernel: Kernel) -> bool:
 
 
 def _distance(kernel: Kernel, rise: Callable, G: Array, X: Array) -> tuple[Array, Array]:
-    """k(x, x) − 2f(x) and its gradient; k(x, x) of a stationary kernel is the same everywhere."""
+    """k(x, x) − 2f(x) and its gradient; k(x, x) of a stationary kernel is constant."""
     f, gradient = rise(G, X)
     return kernel.diag(X) - 2 * f, (0 if kernel.stationary else kernel.diag_gradient(X)) - 2 * gradient
 

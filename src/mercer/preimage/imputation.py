@@ -1,7 +1,7 @@
-"""Rows with missing entries, moved towards a principal subspace until they settle.
+"""Imputation: move rows with missing entries towards a principal subspace until they converge.
 
-What is sought is a point of least squared distance r² to the subspace, among the rows that agree with what is known.
-Projection onto the subspace and pre-image, taken in turn, lower r² at every step.
+The result minimises the squared distance r² to the subspace among the rows that agree with the known entries.
+Alternating projections onto the subspace and pre-images lower r² at every step.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,18 @@ from ..kernels import Radial
 from ..rkhs import Subspace
 from . import as_preimage
 
-TEMPORARIES = 6  # arrays of the size (rows, anchors) alive at once
-HIDDEN = 0.1  # of the known values, where some are hidden to measure errors
-CANCELLED = 1e-3  # of Σ|gκ′|: a sum of weights below this is all cancellation
+TEMPORARIES = 6  # arrays of the size (rows, anchors) in memory at once
+HIDDEN = 0.1  # of the known values, which are hidden to measure errors
+CANCELLED = 1e-3  # of Σ|gκ′|: a smaller sum of weights has cancelled
 
-Step = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x ↦ where it goes, and r² of x
+Step = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x ↦ the next point, and r² of x
 
 
 def completions(
     subspace: Subspace, Z: np.ndarray, starts: Sequence[np.ndarray | float], max_iter: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Rows settled from each start, their r², and the number of alternations: (s, n, d), (s, n), int.
-
-    Entries that are NaN begin at the values of each start: a number, a row (d,) for all, or one for each (n, d).
+    """Return the completed rows from each start, their r², and the number of iterations: (s, n, d), (s, n), int.
+    Entries that are NaN start at the values of each start: a number, a row (d,) for all, or one for each (n, d).
     """
     missing = np.isnan(Z)
     begun = np.concatenate([np.where(missing, start, Z) for start in starts])
@@ -34,16 +33,16 @@ def completions(
 
 
 def nearest(donors: np.ndarray, Z: np.ndarray, p: int) -> np.ndarray:
-    """For each row of Z the p donors that are nearest in the entries that it has, the nearest first: (p, n, d)."""
+    """Return for each row of Z the p donors that are nearest in its known entries, the nearest first: (p, n, d)."""
     known = ~np.isnan(Z)
     full = np.where(known, Z, 0.0)
-    t = -2 * (full @ donors.T) + known.astype(Z.dtype) @ (donors**2).T  # but for Σz², the same for all donors
+    t = -2 * (full @ donors.T) + known.astype(Z.dtype) @ (donors**2).T  # without Σz², which is the same for all donors
     order = np.argsort(t, axis=1, kind="stable")[:, :p]
     return donors[order].transpose(1, 0, 2)
 
 
 def hide(Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A mask of a tenth of the known values, to be hidden: every row and column keeps one."""
+    """Return a mask of a tenth of the known values, to be hidden; every row and column keeps at least one."""
     known = ~np.isnan(Z)
     hidden = known & (rng.random(Z.shape) < HIDDEN)
     hidden &= (known & ~hidden).any(axis=0)
@@ -59,7 +58,7 @@ def average(ends: np.ndarray, r2: np.ndarray, rho: float) -> np.ndarray:
 def _settle(
     subspace: Subspace, X: np.ndarray, missing: np.ndarray, max_iter: int, tol: float
 ) -> tuple[np.ndarray, int]:
-    """Step until no row moves by ``tol``; a step that raises r² is taken back by half."""
+    """Step until no row moves by ``tol``; a step that increases r² is halved."""
     step, before = _steps(subspace), X.copy()
     r2, going, n_iter = np.full(len(X), np.inf), np.flatnonzero(missing.any(axis=1)), 0
     while len(going) and n_iter < max_iter:
@@ -73,7 +72,7 @@ def _settle(
 def _move(
     step: Step, X: np.ndarray, before: np.ndarray, r2: np.ndarray, missing: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
-    """Move some rows in place; return by how much, the root of the mean square over their missing entries."""
+    """Move some rows in place; return the root mean square change of their missing entries."""
     x, gone = X[rows], missing[rows]
     goal, now = step(x)
     worse = (now > r2[rows])[:, None]
@@ -85,10 +84,11 @@ def _move(
 
 
 def _steps(subspace: Subspace) -> Step:
-    """The function x ↦ pre-image of the projection of φ(x), and r² of x.
+    """Return the function x ↦ pre-image of the projection of φ(x), and r² of x.
 
     For radial kernels the pre-image is one step of the fixed point x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), g = s + By, from
-    the same evaluation of the kernel: the projection moves with the row, to go on to the end would be wasted.
+    the same evaluation of the kernel: the projection moves with the row, so converging to its pre-image would be
+    wasted.
     """
     if not isinstance(subspace.kernel, Radial):
         nearest = as_preimage("auto", subspace.kernel).bind(subspace)

@@ -18,7 +18,7 @@ class Learned:
     """Kernel ridge regression of the anchors on their coordinates, solved once: x̂(y) = Σ cᵢ k(y, yᵢ), (K + αI)c = X.
 
     ``kernel`` acts on the coordinates (None: an RBF whose γ is ``gamma`` over their total variance; ``Linear()`` for a
-    linear map). ``rows`` are the inputs where the anchors are not rows themselves, as with a precomputed kernel.
+    linear map). ``rows`` are the inputs if the anchors are row numbers, as with a precomputed kernel.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The linear kernel's pre-image, which is exact: φ is the identity."""
+"""The exact pre-image of the linear kernel, for which φ is the identity."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Pre-images for rows that are not numbers: one of the anchors, or a vote of several for each column of a table."""
+"""Pre-images for rows that are not numbers: an anchor, or for each column of a table the vote of several anchors."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from .smoother import clipped, smooth
 @register("nearest")
 @dataclass(frozen=True)
 class NearestAnchor:
-    """Choose the anchor whose image is nearest. Strings, sets and series cannot be averaged, so no other row is tried.
+    """The anchor whose image is nearest. Strings, sets and series cannot be averaged, so only anchors are candidates.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class NearestAnchor:
 class Vote:
     """The most likely category of each column, and means of the others, over the anchors z of largest f(z).
 
-    Their weights are max(f(z), 0), as in :class:`Smoother`. The kernel says which columns are categories.
+    Their weights are max(f(z), 0), as in :class:`Smoother`. The kernel determines which columns are categories.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Reduced sets: vectors of the feature space written on fewer points.
+"""Reduced sets: approximate vectors of the feature space by sums over fewer points.
 
-Of all Σ b_g φ(z_g) the nearest to f is its projection P_Z f onto span φ(Z): b = K_zz⁻¹f(z), for all vectors at once.
-The points are rows chosen one after the other (:func:`select`) or move freely (:func:`move`), so as to make
-Σ_j w_j‖f_j − P_Z f_j‖² small; :func:`reduced` writes a subspace on them.
+The nearest Σ b_g φ(z_g) to f is its projection P_Z f onto span φ(Z): b = K_zz⁻¹f(z), for all vectors at once. The
+points are rows selected one by one (:func:`select`), or are moved freely (:func:`move`), to make Σ_j w_j‖f_j − P_Z
+f_j‖² small; :func:`reduced` expresses a subspace by them.
 """
 
 from dataclasses import dataclass, replace
@@ -24,21 +24,20 @@ from ..linalg.operators import Gram
 from ..rkhs import Expansion, Subspace
 from ..rkhs.basis import Basis
 
-SHORT = 1e-4  # of k(z, z): squared directions below this count for less
+SHORT = 1e-4  # of k(z, z): squared directions below this get less weight
 ROUNDING = 10  # times ε: what is left of k(z, z) below it is rounding
-RIDGE = 1e-10  # of the mean of k(z, z), while points move: some may meet, and K_zz must not become singular
-FINE = 1e-12  # of Σ w‖f‖²: an iteration that gains less is the last
-WIDTH = 4  # arrays of the size (points, rows) that a kernel's gradient has alive at once
+RIDGE = 1e-10  # of the mean of k(z, z), while points move: they may coincide, and K_zz must not become singular
+FINE = 1e-12  # of Σ w‖f‖²: stop after an iteration that gains less
+WIDTH = 4  # arrays of the size (points, rows) that a kernel's gradient holds at once
 LOST = 1e-6  # cosine of the angle to span φ(Z) at which a combination of axes counts as lost
 FIRST_COLUMNS = 64  # of a factor that grows with the points chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What is to be written on fewer points: the axes and the mean of some subspaces, side by side on all their points.
-
-    The error of an axis counts as it is, φ = ‖u − P_Z u‖² ≤ 1, that of a mean in units of the variance around it:
-    a mean that is off by the spread of the data is as bad as an axis that is lost.
+    """The vectors to approximate: the axes and the mean of some subspaces, on the points of all of them. The error of
+    an axis is φ = ‖u − P_Z u‖² ≤ 1; that of a mean is relative to the variance around it, so that a mean that is wrong
+    by the spread of the data is as bad as a lost axis.
     """
 
     subspaces: list[Subspace]
@@ -53,7 +52,7 @@ class Targets:
 
     @cached_property
     def _sets(self) -> tuple[list, list[int]]:
-        """The different sets of points, and the number of the one that each subspace has."""
+        """The different sets of points, and the number of the set of each subspace."""
         sets: list = []
         own: list[int] = []
         for s in self.subspaces:
@@ -64,7 +63,7 @@ class Targets:
 
     @cached_property
     def Z(self) -> Array:
-        """The points of all subspaces; sets that several of them share stand once."""
+        """The points of all subspaces; shared sets occur once."""
         sets, _ = self._sets
         if len(sets) == 1:
             return sets[0]
@@ -83,7 +82,7 @@ class Targets:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """1 for axes, 1 / tr C for means (1 / ‖φ̄‖² where there is no variance)."""
+        """1 for axes, 1 / tr C for means (1 / ‖φ̄‖² if there is no variance)."""
         return np.concatenate([np.append(np.ones(len(s.axes)), 1 / _spread(s)) for s in self.subspaces])
 
     @property
@@ -104,24 +103,24 @@ def _same(Z: Array, other: Array) -> bool:
 
 
 def _spread(subspace: Subspace) -> float:
-    """The square that the error of a mean is measured by."""
+    """The squared length to which the error of a mean is relative."""
     return next((s for s in (subspace.total_variance, subspace.mean_sqnorm) if s > 0), 1.0)
 
 
 def _kernel_on(kernel: Kernel, Z: Array) -> Kernel:
-    """The kernel without what it holds of other points."""
+    """The kernel without stored values of other points."""
     return PrecomputedBlock.of(kernel, Z) if isinstance(kernel, Precomputed) else kernel
 
 
 def select(
     f: Expansion, weights: np.ndarray, n_points: int, *, tol: float = 0.0, least: int = 0, dtype: Any = np.float64
 ) -> np.ndarray:
-    """Return numbers of rows of f.Z, the one that lowers Σ w‖f − P_Z f‖² most after the other: O(n m²).
+    """Select rows of f.Z greedily, each time the one that lowers Σ w‖f − P_Z f‖² most; return their numbers: O(n m²).
 
     Orthogonal least squares through a partial Cholesky factor of K: with the part φ̃ᵢ of φᵢ that is outside the span of
-    those chosen, the gain of row i is Σ_j w_j⟨f_j, φ̃ᵢ⟩²/‖φ̃ᵢ‖², a little less where φ̃ᵢ is short: neighbours whose
-    difference points the right way gain much, and cancel in every digit. It ends at ``n_points``, where no row adds
-    anything that ``dtype`` can hold, or at ``least`` or more once the largest w‖f − P_Z f‖² is at most ``tol``.
+    those chosen, the gain of row i is Σ_j w_j⟨f_j, φ̃ᵢ⟩²/‖φ̃ᵢ‖², a little less if φ̃ᵢ is short: close neighbours whose
+    difference has the right direction would gain much, but cancel in all digits. It stops at ``n_points``, if no row
+    adds anything that ``dtype`` can represent, or at ``least`` or more if the largest w‖f − P_Z f‖² is at most ``tol``.
     """
     gram = Gram(f.kernel, f.Z)
     F, left, error = f(f.Z), gram.diag().astype(float), f.sqnorms().copy()
@@ -143,22 +142,21 @@ def select(
         left[i] = 0
         error -= c**2
         rows.append(i)
-    return np.array(rows or [0])  # a model has an anchor even where all its vectors are 0
+    return np.array(rows or [0])  # a model has an anchor even if all its vectors are 0
 
 
 def _rounding(n: int, dtype: Any) -> float:
-    """What is left of k(z, z), as a share, where n points and coefficients of a precision can tell no more."""
+    """Return the share of k(z, z) below which n points and coefficients of a precision give only rounding."""
     return max(n * np.finfo(float).eps, ROUNDING * float(np.finfo(dtype).eps))
 
 
 def move(f: Expansion, weights: np.ndarray, Z: np.ndarray, max_iter: int) -> np.ndarray:
-    """Return points, from Z on, where Σ w‖f − P_Z f‖² has a local minimum: for every differentiable kernel.
-
-    The coefficients b = K_zz⁻¹f(z) are eliminated (variable projection), so that L-BFGS moves the points alone. Where
-    that is no gain (the errors were those of rounding), it is Z itself.
+    """Move the points Z to a local minimum of Σ w‖f − P_Z f‖², for every differentiable kernel. The coefficients b =
+    K_zz⁻¹f(z) are eliminated (variable projection), so that L-BFGS only moves the points. If nothing is gained (the
+    errors were only rounding), Z itself is returned.
     """
     scale = f.Z.std(axis=0)
-    scale = np.where(scale > 0, scale, 1)  # units in which columns are alike: L-BFGS begins along the gradient
+    scale = np.where(scale > 0, scale, 1)  # units in which columns are comparable: L-BFGS starts along the gradient
     lowest = 0.0 if f.kernel.nonnegative else -np.inf
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -176,9 +174,9 @@ def move(f: Expansion, weights: np.ndarray, Z: np.ndarray, max_iter: int) -> np.
 
 
 def captured(f: Expansion, weights: np.ndarray, Z: np.ndarray) -> tuple[float, np.ndarray]:
-    """Σ w‖P_Z f‖² / Σ w‖f‖² = Σ w f(z)ᵀK_zz⁻¹f(z) / Σ w‖f‖², but for a small ridge, and its gradient in Z.
+    """Σ w‖P_Z f‖² / Σ w‖f‖² = Σ w f(z)ᵀK_zz⁻¹f(z) / Σ w‖f‖², up to a small ridge, and its gradient in Z.
 
-    Since b = K_zz⁻¹f(z) is the best there is, it is held: 2 Σ_j w_j b_gj ∂/∂z [f_j(z) − Σ_h b_hj k(z, z_h)] at z_g.
+    Since b = K_zz⁻¹f(z) is optimal, it is held constant: 2 Σ_j w_j b_gj ∂/∂z [f_j(z) − Σ_h b_hj k(z, z_h)] at z_g.
     """
     kernel, F = f.kernel, f(Z)
     K = kernel(Z, Z)
@@ -196,7 +194,8 @@ def captured(f: Expansion, weights: np.ndarray, Z: np.ndarray) -> tuple[float, n
 def fewest(
     f: Expansion, weights: np.ndarray, rows: np.ndarray, max_iter: int, *, tol: float, least: int, dtype: Any
 ) -> np.ndarray:
-    """Return the fewest moved points with errors up to ``tol`` that bisection finds, from the first rows chosen on."""
+    """Return the fewest moved points with errors up to ``tol`` that bisection finds, starting from the first selected
+    rows."""
     low, high, found = least, len(rows), f.Z[rows]
     while low < high:
         middle = (low + high) // 2
@@ -209,9 +208,9 @@ def fewest(
 
 
 def basis_on(kernel: Kernel, Z: Array, dtype: Any = np.float64) -> Basis:
-    """Return an orthonormal basis of span φ(Z); points that add nothing that ``dtype`` can hold are left out."""
+    """Return an orthonormal basis of span φ(Z), without points that add nothing that ``dtype`` can represent."""
     basis = Basis.of(kernel, Z)
-    left = basis.R.diagonal() ** -2.0  # what each point adds to those before, in falling order
+    left = basis.R.diagonal() ** -2.0  # what each point adds to the previous ones, in decreasing order
     rank = int(np.sum(left > _rounding(len(left), dtype) * left.max(initial=0.0)))
     return replace(basis, Z=basis.Z[:rank], R=basis.R[:rank, :rank])
 
@@ -223,12 +222,12 @@ def errors(f: Expansion, weights: np.ndarray, basis: Basis) -> np.ndarray:
 
 
 def reduced(subspace: Subspace, basis: Basis, rho: float = 0.0) -> Subspace:
-    """Return the subspace written on a basis of span φ(Z).
+    """Return the subspace expressed in a basis of span φ(Z).
 
     The mean becomes P_Zφ̄, the axes U′ = P_Z U G^{−½} with G = UᵀP_ZU. Of all orthonormal axes inside span φ(Z) these
-    are the nearest to U (they maximise tr U′ᵀU): each stays paired with its own, where Gram–Schmidt would load the
-    errors on the last ones and new principal axes would mix those of near variances. ‖u_k − u′_k‖² ≤ 2φ_k with
-    φ_k = ‖u_k − P_Z u_k‖² = 1 − G_kk, so that a coordinate moves by at most √(2φ_k)·‖φ(x) − φ̄‖.
+    are the nearest to U (they maximise tr U′ᵀU): each stays paired with its original. Gram–Schmidt would put the errors
+    on the last axes, and new principal axes would mix those of similar variances. ‖u_k − u′_k‖² ≤ 2φ_k with φ_k = ‖u_k
+    − P_Z u_k‖² = 1 − G_kk, so that a coordinate moves by at most √(2φ_k)·‖φ(x) − φ̄‖.
 
     Variances are those that the model has along the new axes, λ′ − ρ = diag G^½(Λ − ρ)G^½, with ρ its variance in
     every direction outside U: of all densities with these axes and this mean the nearest one (in Kullback–Leibler

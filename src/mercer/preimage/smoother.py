@@ -26,7 +26,7 @@ class Smoother:
     neighbours : int or None, default=10
         The number of anchors; None for all of them, whose mean x̄ then dominates.
     rows : array of shape (n_anchors, n_features), default=None
-        The inputs, where anchors are row numbers (a precomputed kernel).
+        The inputs, if anchors are row numbers (a precomputed kernel).
     weights : {"clipped", "linear"}, default="clipped"
         wᵢ = max(f(zᵢ), 0), or wᵢ = f(zᵢ): eq. 19 itself with ``neighbours=None`` and s = 0.
     stabilizer : float, default=0.0
@@ -86,7 +86,7 @@ def smooth(
     weights: Callable[[Array], Array] = clipped,
     stabilizer: float = 0.0,
 ) -> Array:
-    """Return the weighted mean of the points of largest values; the best point where the weights sum to 0."""
+    """Return the weighted mean of the points of largest values, or the best point if the weights sum to 0."""
     xp, k = namespace(values), min(neighbours, points.shape[0])
     index = largest_places(values, k)
     chosen = xp.take_along_axis(values, index, axis=1)

@@ -1,4 +1,4 @@
-"""Walks through the space of coordinates, and the rows that they pass."""
+"""Lines and grids in the space of coordinates, and their pre-images."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class LatentGrid:
 
 
 def walk(nearest: Nearest, lift: Callable, blocks: Iterable, near: np.ndarray | None = None) -> np.ndarray:
-    """Return the pre-images of blocks of coordinates, each block begun where the one before it ended: (b, p, d)."""
+    """Return the pre-images of blocks of coordinates, each started from those of the previous block: (b, p, d)."""
     points = []
     for Y in blocks:
         near = nearest(lift(Y), near).X
@@ -36,7 +36,7 @@ def walk(nearest: Nearest, lift: Callable, blocks: Iterable, near: np.ndarray | 
 
 
 def line(first: np.ndarray, last: np.ndarray, n: int) -> np.ndarray:
-    """n points from one to the other, both ends included, as blocks of one: (n, 1, q)."""
+    """Return n points on a line, both ends included, as blocks of one: (n, 1, q)."""
     share = np.linspace(0, 1, n, dtype=first.dtype)[:, None, None]
     return (1 - share) * first + share * last
 
@@ -44,7 +44,7 @@ def line(first: np.ndarray, last: np.ndarray, n: int) -> np.ndarray:
 def grid(
     Y: np.ndarray, components: Sequence[int], n: int, quantiles: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two ranges, between quantiles of the coordinates Y, and the grid over them: (n,), (n,), (n, n, q).
+    """Return two ranges, between quantiles of the coordinates Y, and the grid over them: (n,), (n,), (n, n, q).
 
     The other coordinates stay at their means.
     """

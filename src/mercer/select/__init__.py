@@ -1,6 +1,6 @@
 """Model selection: kernels and their widths, numbers of components and clusters, pre-image methods, thresholds.
 
-Each function that compares returns a table of scores, the best value, and an estimator with it.
+Each function returns a table of scores, the best value, and an estimator with it.
 """
 
 from .auto import AutoChoice, auto

@@ -15,7 +15,7 @@ def check_rule(name: str, rule: Any, rules: Iterable[str]) -> None:
 
 
 def splitter(cv: Any, random_state: Any) -> Any:
-    """Return the splitter for a number of folds, which are shuffled, or for what else scikit-learn takes."""
+    """Return the splitter for a number of shuffled folds, or for any other value that scikit-learn accepts."""
     return KFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, Integral) else check_cv(cv)
 
 

@@ -1,4 +1,4 @@
-"""Automatic selection of scaling, kernel, width and further settings on held-out samples, beside linear PCA."""
+"""Automatic selection of scaling, kernel, width and further settings on held-out samples, including linear PCA."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ CLUSTER_ROWS, CLUSTER_STARTS = 150, 1  # a mixture is fitted several times for e
 SHARES = (0.9, 0.99)  # of the variance, for a monitor
 CLASS_COMPONENTS = [None, 1, 2, 5, 10]
 NOISE_RATIOS = (0.003, 0.01, 0.03, 0.1)
-LEAST_GAIN = 0.05  # of the error of linear PCA: a smaller gain does not pay
+LEAST_GAIN = 0.05  # of the error of linear PCA: a smaller gain is not worth a kernel
 SHOWN = 8  # rows that are printed
 
 
@@ -62,10 +62,9 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class AutoChoice:
-    """All candidates (``table``, the best first), the ``best``, an ``estimator`` with its settings, and why.
-
-    ``scale`` is whether columns are to be standardized before the estimator; ``explanation`` is a sentence;
-    ``complete`` is False if the time was over before all candidates were tried.
+    """All candidates (``table``, the best first), the ``best``, an ``estimator`` with its settings, and the reason.
+    ``scale`` says whether to standardize columns before the estimator; ``explanation`` is a sentence; ``complete`` is
+    False if the time limit was reached before all candidates were tried.
 
     Examples
     --------
@@ -115,9 +114,9 @@ def auto(
                             after projection and back, in standard deviations of the columns
     ======================  ========================================================================================
 
-    Linear PCA is chosen if no other candidate is better by more than its standard error and by 5 % of the error. A
-    kernel also shrinks what it projects, which alone reduces noise: denoising errors are therefore compared with those
-    of the best linear filter, S(S + σ²I)⁻¹ for the covariance S of the samples.
+    Linear PCA is chosen if no other candidate is better by more than its standard error and by 5 % of the error. Kernel
+    PCA also shrinks the samples that it projects, and this alone reduces noise. Denoising errors are therefore compared
+    with those of the best linear filter too, S(S + σ²I)⁻¹ for the covariance S of the samples.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ def auto(
     y : array-like of shape (n_samples,), default=None
         Classes, for a classifier.
     max_seconds : float, default=60
-        No candidate is begun after this time. Linear PCA comes first.
+        No candidate is started after this time. Linear PCA comes first.
     random_state : int or None, default=0
         Seed for the subset, the folds and the noise.
 
@@ -153,7 +152,9 @@ def auto(
     table, complete = _run(trial, max_seconds)
     table.sort(key=lambda row: row.score)
     best, explanation = _chosen(table, trial.reference, trial.unit)
-    note = "" if complete else " The time was over before all candidates were tried; --time-limit gives more."
+    note = (
+        "" if complete else " The time limit was reached before all candidates were tried; raise it with --time-limit."
+    )
     params = best.settings
     if isinstance(estimator, KernelPCAMonitor):
         params = {"estimator": KernelPCA(**params)}
@@ -162,7 +163,7 @@ def auto(
 
 
 def _run(trial: "_Trial", max_seconds: float) -> tuple[list[Candidate], bool]:
-    """Return the candidates that were tried in time, and whether these are all."""
+    """Return the candidates that were tried in time, and whether all of them were."""
     steps, start = trial.steps(), perf_counter()
     table = list(steps[0]())
     progress = Progress(

@@ -17,7 +17,7 @@ from .arguments import check_rule
 from .html import html_table
 
 RULES = ("density", "bic", "icl")
-AXES = 5  # components in which dense regions are sought
+AXES = 5  # components in which dense regions are searched
 LEAST_SHARE = 0.1  # of the samples, in a cluster
 NEIGHBOURS = 5  # that define the density at a sample
 MOST_ROWS = 2000
@@ -107,7 +107,7 @@ class DensityChoice:
     def __str__(self) -> str:
         shares = ", ".join(f"{k} in {share:.0%}" for k, share in self.table.items())
         if self.best == 1:
-            return f"1 cluster: nothing speaks for more than one (stability {self.stability:.2f}; subsamples: {shares})"
+            return f"1 cluster: no evidence for more than one (stability {self.stability:.2f}; subsamples: {shares})"
         return f"{self.best} clusters, stability {self.stability:.2f} of 1 (subsamples: {shares})"
 
 
@@ -117,9 +117,9 @@ def n_clusters(
     """Choose the number of clusters of a mixture.
 
     ``"density"`` counts the dense regions that are separated by sparse ones, each with at least a tenth of the samples,
-    by HDBSCAN on 5 kernel principal components of median width. It is repeated on 10 subsamples of 70 %: if
-    the regions are not found again (mean adjusted Rand index below 0.8), or hold less than half of the samples, the
-    answer is 1, because nothing speaks for more than one.
+    by HDBSCAN on 5 kernel principal components of median width. It is repeated on 10 subsamples of 70 %: if the regions
+    are not reproducible (mean adjusted Rand index below 0.8), or hold less than half of the samples, the answer is 1,
+    because there is no evidence for more clusters.
 
     ``"bic"`` and ``"icl"`` choose the number of Gaussians, at one kernel and one noise variance. L is the
     log-likelihood of all n samples, up to a constant that is the same for all numbers. With p parameters,
@@ -147,7 +147,7 @@ def n_clusters(
     -------
     choice : DensityChoice or ClusterChoice
         ``best``, the number; ``estimator``, fitted with it; ``table``: the share of subsamples with each number, or
-        number ↦ (log_likelihood, n_parameters, bic, icl). ``stability`` of a ``DensityChoice`` says how sure it is.
+        number ↦ (log_likelihood, n_parameters, bic, icl). ``stability`` of a ``DensityChoice`` says how certain it is.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _components(model: Any, X: Any) -> np.ndarray:
     kernel = as_kernel(model.kernel)
     kernel = RBF(gamma="median") if kernel.distance is not None else kernel
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the width, which need not suit the model
+        warnings.simplefilter("ignore")  # warnings about the width, which need not suit the model
         return np.asarray(KernelPCA(AXES, kernel=kernel, random_state=0).fit_transform(X), float)
 
 

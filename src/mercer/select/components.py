@@ -136,7 +136,7 @@ def _spectrum(model: Any, X: np.ndarray, q: int | None) -> KernelPCA:
 
 
 def _variance(kpca: KernelPCA, share: float) -> tuple[np.ndarray, int]:
-    """Return the variance that is left, and the fewest components that hold the share."""
+    """Return the remaining variance, and the smallest number of components that hold the share."""
     if not 0 < share < 1:
         raise ValueError(f"share must be between 0 and 1, and {share!r} was given.")
     return 1 - np.cumsum(kpca.explained_variance_ratio_), max(kpca.subspace_.holding(share), 1)

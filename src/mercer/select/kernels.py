@@ -98,11 +98,12 @@ def kernel(
 ) -> Search:
     """Compare kernels and widths by the reconstruction error of held-out samples, in the units of the data.
 
-    The held-out samples of each fold are projected by a model of the others, and the pre-images of the projections are
-    compared with the samples: the score of :func:`mercer.select.reconstruction`, which can be compared across kernels
-    and widths for the same number of components. The variance in feature space cannot (a wide kernel always wins), and
-    the likelihood only for the same kernel and noise variance: see :func:`mercer.select.n_components`. On a terminal
-    the expected duration and the progress are shown; :func:`kernel_cost` returns the cost without the comparison.
+    The held-out samples of each fold are projected by a model of the other samples, and the pre-images of the
+    projections are compared with them. This is the score of :func:`mercer.select.reconstruction`, which can be compared
+    between kernels and widths for the same number of components. The variance in feature space cannot be compared (a
+    wide kernel always wins), and the likelihood only for the same kernel and noise variance: see
+    :func:`mercer.select.n_components`. On a terminal the expected duration and the progress are shown;
+    :func:`kernel_cost` returns the cost without the comparison.
 
     Parameters
     ----------
@@ -213,7 +214,7 @@ class _Trial:
             raise ValueError("A search needs at least one kernel and one width.")
         unit = median_sqdist(X) or 1.0
         first, *rest = [_path(k, widths, unit) for k in kernels]
-        # a narrow kernel takes longer than a wide one: the cost is estimated from both ends of a path
+        # a narrow kernel takes longer than a wide one, so the cost is estimated from both ends of a path
         ends, others = first[:1] + first[1:][-1:], first[1:-1] + [c for path in rest for c in path]
         seed = int(rng.integers(2**31))
         folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
@@ -255,7 +256,7 @@ class _Trial:
         return min(int(q), n - 1) if isinstance(q, Integral) else None
 
     def _cut(self, subspace: Subspace) -> Subspace:
-        """Return the first axes, as many as hold the share of the variance that the model asks for, if any."""
+        """Return the first axes, as many as hold the share of the variance that the model requests, if any."""
         share = self.model.n_components
         return subspace if share is None or isinstance(share, Integral) else subspace[: subspace.holding(share)]
 

@@ -1,4 +1,4 @@
-"""A check of a table before a fit: what was found in each column, what is done with it, and how to change that."""
+"""A check of a table before a fit: what is in each column, what ``fit`` does with it, and how to change that."""
 
 import csv
 import io
@@ -30,7 +30,8 @@ TEXTS = {"category", "many", "text", "id"}
 
 
 class Finding(NamedTuple):
-    """A finding: the column ("" for the whole table), its kind, what was found, what ``fit`` does, what changes it."""
+    """A finding: the column ("" for the whole table), its kind, what was found, what ``fit`` does, and the option that
+    changes it."""
 
     column: str
     kind: str
@@ -100,7 +101,7 @@ def check(
     categorical: str = "auto",
     classes: bool = True,
 ) -> Check:
-    """Look at a table before a model is fitted to it: all columns at once.
+    """Check a table before a model is fitted to it: what is in its columns, and what a fit does with them.
 
     Parameters
     ----------
@@ -112,15 +113,16 @@ def check(
         Columns to use instead of all; columns to use although they look like an id; columns to leave out.
     categorical : {"auto", "one-hot", "kernel", "error"}, default="auto"
         Texts: one-hot encode up to 20 categories and refuse more; encode all; compare all by a kernel of categories,
-        to which a missing one is a category; refuse all.
+        which treats a missing one as a category of its own; refuse all.
     classes : bool, default=True
-        Whether the target has classes, so that one with many different numbers is a finding.
+        Whether the target should be classes; a target with many different numbers is then a finding.
 
     Returns
     -------
     check : Check
         ``table``, a list of findings with the fields column, kind, found, action and option; ``actions``, what ``mercer
-        fit`` does with each column. It prints as a table, and ``pandas.DataFrame(check.table)`` is one.
+        fit`` does with each column. It prints as a table; ``pandas.DataFrame(check.table)`` converts it to a data
+        frame.
 
     Examples
     --------
@@ -273,9 +275,8 @@ def _constants(table: Table, used: list[str]) -> list[Finding]:
         if len(kinds) == 1:
             found.append(Finding(name, "constant", f"always {kinds[0]:g}, without effect", USED, exclude))
         elif len(kinds) and counts.max() >= NEARLY * len(values):
-            share = (
-                f"{counts.max() / len(values):.1%} of the cells are {kinds[counts.argmax()]:g}, the others count much"
-            )
+            most = f"{counts.max() / len(values):.1%} of the cells are {kinds[counts.argmax()]:g}"
+            share = f"{most}; scaling gives the others a large weight"
             found.append(Finding(name, "nearly constant", share, USED, exclude))
     return found
 

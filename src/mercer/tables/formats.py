@@ -169,7 +169,7 @@ def _write_text(stream: BinaryIO, columns: dict[str, np.ndarray], delimiter: str
         for start in range(0, len(values[0]) if values else 0, _ROWS):
             writer.writerows(zip(*(part[start : start + _ROWS].tolist() for part in values), strict=True))
     except BaseException:
-        with suppress(OSError):  # the first error counts
+        with suppress(OSError):  # the first error is reported
             text.detach()
         raise
     text.detach()  # so that the stream stays open; what is left is written, or an error raised

@@ -9,8 +9,8 @@ from .table import Table, categories_of, is_missing
 
 FEW = 20  # categories that are one-hot encoded by default
 DISTINCT = 0.5  # share of different cells above which texts are not categories
-SURPRISE = 0.01  # whole numbers that are all different with less probability than this are ids
-LOOKED_AT = 1000  # different texts by which a kind is judged
+SURPRISE = 0.01  # whole numbers are ids if random ones would be all different with less probability than this
+LOOKED_AT = 1000  # number of different texts that decide the kind
 MOSTLY = 0.9  # share of them that must have the form of a date or a number
 
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"

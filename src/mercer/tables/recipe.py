@@ -1,4 +1,4 @@
-"""The recipe that turns tables into rows for a model and back: learned once, and stored with the model."""
+"""The recipe that converts tables to rows for a model and back; it is learned once and stored with the model."""
 
 import hashlib
 from dataclasses import dataclass, field, replace
@@ -23,13 +23,13 @@ MISSING = ("error", "drop", "mean", "impute")
 class Recipe:
     """The columns of a table, and how texts are encoded, missing values filled and columns scaled.
 
-    Text columns are one-hot encoded by their ``categories``; those that are ``coded``, for a kernel of categories, are
-    the numbers of their categories, with one number more for missing and one for unknown ones. Then
-    x ↦ (x − ``mean``) / ``scale``, which are 0 and 1 for texts and for tables that are not scaled. A missing value is
-    an error, its row is dropped, or it is filled with ``fill``, the mean of the column, or by the fitted ``imputer``.
-    The source has ``width`` columns, of which ``left_out`` (name ↦ kind) are not features. It was learned from
-    ``n_rows`` rows of ``source``, read with the options ``reading``, by the arguments ``choices`` of :func:`learn`;
-    ``fingerprint`` is a digest of their cells.
+    Text columns are one-hot encoded by their ``categories``. Columns that are ``coded``, for a kernel of categories,
+    become the numbers of their categories, with one additional number for missing and one for unknown ones. Then x ↦ (x
+    − ``mean``) / ``scale``, where mean and scale are 0 and 1 for texts and for tables that are not scaled. A missing
+    value is an error, its row is dropped, or it is filled with ``fill``, the mean of the column, or by the fitted
+    ``imputer``. The source has ``width`` columns, of which ``left_out`` (name ↦ kind) are not features. It was learned
+    from ``n_rows`` rows of ``source``, read with the options ``reading``, by the arguments ``choices`` of
+    :func:`learn`; ``fingerprint`` is a digest of their cells.
     """
 
     columns: list[str]

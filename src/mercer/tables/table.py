@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-MOST_COLUMNS = 65_536  # in use at once: a wider table is usually transposed
+MOST_COLUMNS = 65_536  # columns in use at once: a wider table is usually transposed
 LARGEST_WHOLE = 2.0**53  # up to which every whole number is a float
 SHOWN = 3  # names, cells or lines that an error message lists
 NUMERIC = "biuf"  # NumPy's codes of booleans, integers and floats

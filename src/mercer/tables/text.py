@@ -11,7 +11,7 @@ from .cells import Dialect, as_numbers, join, number, parse_fast, parse_records,
 from .lines import Lines
 from .table import Select, Table, TableError, check_names
 
-BLOCK = 2**19  # cells that are parsed at once
+BLOCK = 2**19  # number of cells parsed at once
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 

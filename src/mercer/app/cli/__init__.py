@@ -1,4 +1,4 @@
-"""The command ``mercer``. Subcommands import what they need when they run, so that ``--help`` is instant."""
+"""The command ``mercer``. Subcommands import their modules when they run, so that ``--help`` is fast."""
 
 from __future__ import annotations
 

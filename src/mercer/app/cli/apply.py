@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...tables import Recipe, Table
 
 SCORES = {"score_samples": "score", "reconstruction_error": "reconstruction_error", "t2": "t2", "spe": "spe"}
-METHODS = {  # command → methods of a model, one of which it needs
+METHODS = {  # command → methods of a model, of which it needs one
     "transform": ("transform",),
     "inverse": ("inverse_transform",),
     "denoise": ("denoise",),
@@ -94,7 +94,7 @@ class LoadedModel:
         return X, {name: table.written(name)[kept] for name in keep}, labels
 
     def _note_filled(self, table: Table) -> None:
-        """Keep which cells were filled in, and how sure an imputer is of them, in the units of the table."""
+        """Keep the cells that were filled in, and their uncertainty from an imputer, in the units of the table."""
         if self.recipe.missing not in {"mean", "impute"}:
             return
         import numpy as np
@@ -238,7 +238,7 @@ def predict(model: str, data: Source, keep: list[str] | None, proba: bool, outpu
         probabilities = _probabilities(file, X) if proba else {}
     facts = {} if labels is None else {"accuracy": float((found.astype(str) == labels.astype(str)).mean())}
     if file.training:
-        log(f"{data.path}: these are the rows that the model was fitted to; expect less on new rows.")
+        log(f"{data.path}: the model was fitted to these rows; expect a lower accuracy on new ones.")
     if facts:
         which = "Training accuracy" if file.training else "Accuracy"
         log(f"{which} on {plural(len(found), 'row')} with the target {file.recipe.target!r}: {facts['accuracy']:.2%}")

@@ -15,7 +15,7 @@ from ...tables.table import as_table, categories_of
 from .errors import BadInput, log
 from .options import Selection
 
-LOOKED_AT = 10_000  # rows that tell the kinds of the columns, and that an imputer is fitted on
+LOOKED_AT = 10_000  # rows that determine the kinds of the columns, and that an imputer is fitted on
 POLL_SECONDS = 0.5
 
 

@@ -53,7 +53,7 @@ def _script(main: click.Command, shell: str) -> str:
 
 
 def _path(shell: str) -> Path:
-    """Return where the shell looks for completions of a user."""
+    """Return the path where the shell looks for completions of a user."""
     home = Path.home()
     if shell == "bash":
         data = os.environ.get("XDG_DATA_HOME") or home / ".local" / "share"

@@ -1,4 +1,4 @@
-"""How commands end: one line for bad input, silently at a closed pipe, exit code 130 when interrupted."""
+"""Exit codes and error messages of commands: one line for bad input, none for a closed pipe, 130 if interrupted."""
 
 import os
 import sys

@@ -42,8 +42,10 @@ Examples:
     default="auto",
     help="Texts are variables if they have up to 20 categories, always, or never; rows can be coloured by them.",
 )
-@click.option("--image", help="Height and width of the picture that each row is, such as 28x28.")
-@click.option("--from", "format_", type=click.Choice(FORMATS), help="Format of the table, if not given by its name.")
+@click.option("--image", help="Height and width of the image in each row, such as 28x28.")
+@click.option(
+    "--from", "format_", type=click.Choice(FORMATS), help="Format of the table. Default: from the file extension."
+)
 @click.option("--delimiter", type=Delimiter(), help="Field separator, such as ';' or tab; a comma by default.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", help="The decimal mark of the numbers.")
 @click.option("--no-header", is_flag=True, help="The first line has no names; columns are then x0, x1, …")

@@ -31,7 +31,7 @@ METHODS = ("transform", "reconstruction_error", "predict", "predict_proba", "sco
 def export(model: str, output: str, methods: tuple[str, ...], dtype: str | None, force: bool, json: bool) -> None:
     """Convert a model to ONNX.
 
-    The graph takes the unscaled columns of the table and scales them itself; columns of words are given as 0 and 1.
+    The graph takes the unscaled columns of the table and scales them itself; texts are one-hot encoded, as 0 and 1.
     Its outputs are named after the methods. The names of the columns are stored in its metadata.
     """
     check_free(output, force)

@@ -33,11 +33,11 @@ from .options import (
 if TYPE_CHECKING:
     from ...tables import Check
 
-SILENT = {"missing", "scales"}  # findings of a check that a fit reports elsewhere, or mends
+SILENT = {"missing", "scales"}  # findings of a check that a fit reports elsewhere, or corrects
 TARGETED = {"classifier", "supervised"}  # models that need a target
 AUTOMATIC = ("components", "gamma", "degree", "coef0", "nu", "noise_ratio", "clusters")  # options that --auto chooses
 KERNEL_OPTIONS = ("gamma", "degree", "coef0", "nu")
-COMPONENTS = 10  # default of kernel PCA, where computing all of them is seldom wanted
+COMPONENTS = 10  # default of kernel PCA, for which all components are rarely useful
 PARAMETERS = {  # option → parameter of the estimators
     "components": "n_components",
     "noise_variance": "noise_variance",
@@ -165,7 +165,7 @@ def fit(
     """
     check_free(output, force)
     if (selection.target is None) == (model in TARGETED):
-        raise click.UsageError("--model classifier and --model supervised need a --target, and no other takes one.")
+        raise click.UsageError("--model classifier and --model supervised need a --target; other models have none.")
     if auto and any(settings[name] is not None for name in AUTOMATIC):
         raise click.UsageError(f"--auto chooses {', '.join(f'--{name}' for name in AUTOMATIC)} itself: leave them out.")
     if auto and (workers is not None or cluster is not None):
@@ -273,7 +273,7 @@ def labels_of(estimator: Any, table: Any, target: str, many_classes: bool) -> An
         numbers = f"{table.source}: the target {target!r} has {len(set(values.tolist()))} different numbers"
         asked = sys.stdin.isatty() and sys.stderr.isatty()
         if not asked or not click.confirm(f"{numbers}. Is each of them a class?", err=True):
-            raise BadInput(f"{numbers}, each of which would be a class. Pass --many-classes if that is meant.")
+            raise BadInput(f"{numbers}, each of which would be a class. Pass --many-classes if this is intended.")
     return table.labels(target)
 
 
@@ -328,7 +328,7 @@ def _landmarks(n: int, solver: str | None) -> Any:
     from ...eigen import Landmarks
 
     if solver not in {None, "landmarks"} or n < 1:
-        raise click.UsageError("--landmarks takes a positive number, and no other --solver than landmarks.")
+        raise click.UsageError("--landmarks needs a positive number, and cannot be used with other solvers.")
     return Landmarks(n)
 
 

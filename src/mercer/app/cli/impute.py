@@ -1,4 +1,4 @@
-"""``mercer impute``: fill the missing values of a table, with a report of what was filled in."""
+"""``mercer impute``: fill the missing values of a table, with a report of the imputed values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN = 200  # filled cells in the report
 @names_option("--columns", "Columns to fill and to learn from. Default: all columns of numbers.")
 @names_option("--exclude", "Columns to copy unchanged and not to learn from, such as an id.")
 @click.option("--report", "page", help="HTML file with the cells that were filled in and their uncertainty.")
-@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds after which to end early.")
+@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds after which to stop early.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @writing
 def impute(
@@ -80,7 +80,7 @@ def _used(table: Table, columns: list[str] | None, exclude: list[str] | None) ->
 def _write_report(
     path: str, source: str, used: list[str], full: np.ndarray, imputer: KernelPCAImputer, X: np.ndarray
 ) -> None:
-    """Write the page: what was filled, by column and by cell, with standard deviations."""
+    """Write the page: the imputed values, by column and by cell, with standard deviations."""
     import numpy as np
 
     from ..report.page import Section, Table, page, write

@@ -71,7 +71,7 @@ def info(model: str, recipe: bool, json: bool) -> None:
 
 
 def _facts(path: str) -> dict[str, Any]:
-    """Return what a file says about its model; of a file of an earlier version, what the model itself says."""
+    """Return the description of the model in a file; for files of earlier versions, describe the loaded model."""
     from ...io.archive import KIND, Archive
 
     archive = Archive(path)

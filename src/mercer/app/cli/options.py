@@ -157,7 +157,7 @@ class Selection:
 def selecting(command: Callable) -> Callable:
     """Add the options that select columns to a command, which receives a ``Selection`` as ``selection``."""
 
-    @click.option("--target", help="Column with the class labels, for --model classifier; not used as a feature.")
+    @click.option("--target", help="Column with the target, for a classifier or supervised model; not a feature.")
     @names_option("--columns", "Columns to use, separated by commas. Default: all.")
     @names_option("--include", "Columns to use although they look like an id.")
     @names_option("--exclude", "Columns to leave out, separated by commas.")

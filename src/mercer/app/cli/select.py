@@ -1,4 +1,4 @@
-"""The command ``mercer select``: settings compared on held-out rows, beside linear PCA."""
+"""The command ``mercer select``: compare settings on held-out rows, including linear PCA."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 @click.option("--model", type=Registered(MODELS), default="kpca", show_default=True, help="Type of model.")
 @selecting
 @preparing
-@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds; linear PCA comes first.")
+@click.option(
+    "--time-limit",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds; linear PCA is tried first.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @json_option
 def select(
@@ -44,7 +50,9 @@ def select(
     from ...tables import learn
 
     if selection.categorical == "kernel":
-        raise click.UsageError("--categorical kernel has one kernel, and nothing is left to select. Use mercer fit.")
+        raise click.UsageError(
+            "--categorical kernel determines the kernel: there is nothing to select. Use mercer fit."
+        )
     table = selection.read(data)
     recipe = learn(table, **selection.arguments(), strict=selection.strict, scale=False, missing=_filled(missing))
     X, kept = recipe.apply(table)

@@ -1,4 +1,4 @@
-"""Sections about one kind of model: classifier, mixture, monitor, sparse, probabilistic, and filled cells."""
+"""Sections about one kind of model: classifier, mixture, monitor, sparse, probabilistic, and imputed cells."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +20,11 @@ SAMPLES = 300
 
 
 def classifier(subject: Subject) -> Section | None:
-    """Cross-validated accuracy, confusion matrix, calibration, and the rows the classifier is least sure of."""
+    """Cross-validated accuracy, confusion matrix, calibration, and the rows with the least certain predictions."""
     if not hasattr(subject.model, "classes_"):
         return None
     if subject.y is None:
-        return Section("Classes", ["The report has no classes of the rows to compare with."], tables=[_sizes(subject)])
+        return Section("Classes", ["No classes of the rows were given to compare with."], tables=[_sizes(subject)])
     folds = min(FOLDS, int(np.unique(subject.y, return_counts=True)[1].min()))
     if folds < 2:
         return Section("Classes", ["A class has a single row, so accuracy cannot be cross-validated."])
@@ -100,7 +100,7 @@ def _best_of(density: np.ndarray, mask: np.ndarray) -> int:
 
 
 def monitor(subject: Subject) -> Section | None:
-    """Both charts over time, the alarms with their causes, and how often p-values fall below some levels."""
+    """Both charts over time, the alarms with their contributions, and how often p-values fall below some levels."""
     model, X = subject.model, subject.X
     if not hasattr(model, "limits_"):
         return None
@@ -182,7 +182,7 @@ def clone_with_seed(model: Any) -> Any:
 
 
 def filled(subject: Subject) -> Section | None:
-    """What was filled in, and how sure that is."""
+    """The cells that were filled in, and their uncertainty."""
     if subject.filled is None or not subject.filled.any():
         return None
     mask, X = subject.filled, subject.X if subject.units is None else subject.units

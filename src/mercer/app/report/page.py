@@ -1,4 +1,4 @@
-"""An HTML page from text, tables, figures and code. Everything but the figures is escaped."""
+"""An HTML page from text, tables, figures and code. Everything except the figures is escaped."""
 
 import os
 import platform
@@ -84,7 +84,7 @@ def write(path: Any, text: str) -> None:
 
 
 def versions() -> str:
-    """Return the versions of the libraries and the machine, on which times and last digits depend."""
+    """Return the versions of the libraries and the machine, because times and last digits depend on them."""
     import numpy as np
     import sklearn
 

@@ -1,4 +1,4 @@
-"""What a report describes: a fitted model and rows, with what is known about them."""
+"""The subject of a report: a fitted model and rows, with optional names, classes and units."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
