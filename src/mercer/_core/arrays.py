@@ -1,4 +1,4 @@
-"""Array libraries: the only place that knows where NumPy and the others (torch, CuPy, …) differ.
+"""Array libraries: the only module that handles differences between NumPy and others (torch, CuPy, …).
 
 NumPy follows the Array API standard, so that code below the models is written once: ``xp = namespace(x)``, then the
 functions of the standard. Here are the few operations that the standard lacks, or for which NumPy has a faster form.
@@ -42,7 +42,7 @@ def namespace(x: Any) -> Any:
 
 def largest_cell(dtype: Any, d: int, xp: Any = np) -> float:
     """Return the largest number of which d squares, and squares of differences, can be added without overflow."""
-    return (float(xp.finfo(dtype).max) / (8 * d)) ** 0.5  # (x − y)² ≤ 4x², and twice that for good measure
+    return (float(xp.finfo(dtype).max) / (8 * d)) ** 0.5  # (x − y)² ≤ 4x², and a factor of 2 as a margin
 
 
 def home(x: Any) -> tuple[Any, Any]:
@@ -97,7 +97,7 @@ def precision(x: Any) -> Any:
 
 
 def row_keys(X: np.ndarray) -> list[str]:
-    """Return a text for each row of objects: equal for equal rows, and in an order that does not depend on theirs."""
+    """Return a text for each row of objects: equal for equal rows, and sorted independently of the order of rows."""
     return ["\0".join(map(_key, row)) for row in X]
 
 

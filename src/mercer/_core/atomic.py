@@ -50,7 +50,7 @@ def _temporary(path: str) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
             if os.path.exists(path):
                 shutil.copymode(path, temporary)
-            if fcntl:  # still locked, so that nobody takes it for abandoned
+            if fcntl:  # still locked, so that no process considers it abandoned
                 os.replace(temporary, path)
         if not fcntl:
             os.replace(temporary, path)
@@ -78,7 +78,7 @@ def _locked(path: str) -> BinaryIO:
         if fcntl:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-            if os.fstat(file.fileno()).st_nlink == 0:  # another process took it for abandoned before it was locked
+            if os.fstat(file.fileno()).st_nlink == 0:  # another process considered it abandoned before it was locked
                 file.close()
                 continue
         return file

@@ -79,7 +79,7 @@ def _first_bad_row(batch: Any) -> int | None:
     """Return the first row with a number that is not finite, if the rows are numbers."""
     try:
         bad = np.flatnonzero(~np.isfinite(np.asarray(batch, float)).all(axis=1))
-    except (ValueError, TypeError):  # no array of numbers: the error itself says so
+    except (ValueError, TypeError):  # not an array of numbers, as the error itself says
         return None
     return int(bad[0]) if len(bad) else None
 

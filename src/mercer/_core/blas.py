@@ -29,8 +29,8 @@ def single_threaded() -> Iterator[None]:
 class _SingleBlas:
     """A counted lock on the threads of BLAS: the first user sets their number to 1, the last one restores it.
 
-    Everything that uses several threads holds it, from the smallest tile to a whole solver: BLAS with threads of its
-    own beside them spends most of its time waiting.
+    Everything that uses several threads holds it, from the smallest tile to a whole solver: with threads of its own
+    besides these, BLAS spends most of its time waiting.
     """
 
     def __init__(self) -> None:

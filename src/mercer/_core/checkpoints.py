@@ -1,4 +1,4 @@
-"""Checkpoints of long iterations: a fit that was interrupted continues where it stopped when it is run again."""
+"""Checkpoints of long iterations: an interrupted fit continues where it stopped when it is run again."""
 
 import hashlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ DIGITS = 32
 
 @contextmanager
 def resuming(folder: str | PathLike[str]) -> Iterator[None]:
-    """Keep the state of long iterations in a folder, and continue from what an earlier run of the same fit left there.
+    """Store the state of long iterations in a folder, and continue from that of an earlier run of the same fit.
 
     EM of :class:`mercer.KernelPCAMixture` and :class:`mercer.ProbabilisticKernelPCA` continues with its last
     iteration, :class:`mercer.KernelPCAClassifierCV` with the next kernel. Data, parameters and ``random_state`` must
@@ -50,7 +50,7 @@ def resuming(folder: str | PathLike[str]) -> Iterator[None]:
 
 
 class Checkpoint:
-    """The state of one iteration, identified by a name and all that determines it; without a folder it does nothing."""
+    """The state of one iteration, identified by a name and all of its inputs; without a folder it does nothing."""
 
     def __init__(self, name: str, *parts: Any):
         folder = _folder.get()

@@ -2,7 +2,7 @@
 
 Methods of rows return a Dask array for a Dask array. Sums over rows are computed on the cluster, in a tree, and only
 the result comes to the client. Rows are identified by their number in the whole array, so that results do not depend on
-the chunks. Nothing is scattered to the workers: all that a failed worker held can be computed again.
+the chunks. Nothing is scattered to the workers, so the results of a failed worker can be computed again.
 """
 
 import sys

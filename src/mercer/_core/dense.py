@@ -1,4 +1,4 @@
-"""Dense linear algebra for which NumPy's LAPACK and SciPy have a faster way than the array standard."""
+"""Dense linear algebra that is faster with NumPy's LAPACK and SciPy than with the array standard."""
 
 import threading
 from collections.abc import Callable, Iterable

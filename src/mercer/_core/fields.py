@@ -1,6 +1,6 @@
-"""Declarations of what attributes may hold, beside the classes that have them; model files are checked against them.
+"""Declarations of the values that attributes may have; model files are checked against them.
 
-The annotations of a class are its schema (:mod:`mercer.io.schema`). What a type cannot say is added by ``Annotated``:
+The annotations of a class are its schema (:mod:`mercer.io.schema`). ``Annotated`` adds what a type cannot express:
 ``Annotated[np.ndarray, Numbers("m", "q")]``, ``Annotated[float, AtLeast(0)]``.
 """
 
@@ -46,7 +46,7 @@ class Optional_:
 
 @dataclass(frozen=True)
 class Unstored:
-    """An attribute that is made again when it is needed, and stored in no file."""
+    """An attribute that is computed again when it is needed, and not stored in files."""
 
 
 Maybe = Annotated[T, Optional_()]

@@ -1,4 +1,4 @@
-"""Constructors that answer an unknown keyword with the place where the parameter is."""
+"""Constructors whose error for an unknown keyword says which parameter to use instead."""
 
 import inspect
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ class _Signature:
 
 
 class Keywords:
-    """Mixin for classes whose ``_misplaced`` says, for keywords that they do not have, what to write instead."""
+    """Mixin for classes whose ``_misplaced`` maps unknown keywords to advice for the error message."""
 
     _misplaced: ClassVar[dict[str, str]] = {}
     __signature__ = _Signature()

@@ -5,7 +5,7 @@ from typing import Any
 
 from .arrays import is_foreign
 
-ALWAYS_FIT = 200  # rows: so few fit any memory, and asking the system takes time
+ALWAYS_FIT = 200  # rows: so few fit any memory, and a request to the system takes time
 
 
 def available_bytes() -> int:

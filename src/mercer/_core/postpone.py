@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use, although another library imports them at once."""
+"""Postponed imports: modules are imported at their first use, even if another library imports them at once."""
 
 import sys
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Postponed(ModuleType):
-    """Stands for a module until one of its names is asked for."""
+    """A placeholder for a module until one of its names is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # the import system asks for these
@@ -21,7 +21,7 @@ class Postponed(ModuleType):
 
 
 def postpone(name: str) -> None:
-    """Import a module at its first use instead of its first import: for a process that is ours, never a user's."""
+    """Import a module at its first use instead of its first import; only for mercer's own processes."""
     if name not in sys.modules:
         sys.modules[name] = Postponed(name)
         sys.modules[name].__spec__ = ModuleSpec(name, None)

@@ -17,7 +17,7 @@ INTERVAL = 0.1  # seconds between two drawings
 def progress(stream: TextIO | None = None) -> Iterator[None]:
     """Show one progress bar for the fits and transforms inside the block, in terminals and notebooks.
 
-    Passes count by the time that earlier ones of the same kind took; how many there will be is an estimate, as
+    A pass is weighted by the time of earlier ones of the same kind. The number of passes is an estimate, since
     iterations end when they have converged.
 
     Parameters
@@ -65,7 +65,7 @@ class _Bar:
         more = max(EXPECTED.get(name, 1) - count - 1, 0)
         each = (earlier + here / part) / (count + 1)
         left = here / part - here + more * each
-        self.share = max(self.share, (earlier + here) / (earlier + here + left))  # it never goes back
+        self.share = max(self.share, (earlier + here) / (earlier + here + left))  # the bar never goes back
         filled = "#" * round(WIDTH * self.share)
         passes = f" {count + 1} of about {count + 1 + more}" if count + more else ""
         self.stream.write(f"\r[{filled:<{WIDTH}}] {self.share:4.0%}  {name}{passes}, {left:.0f} s left   ")

@@ -21,7 +21,7 @@ _FILE_NAMES: dict[type, str] = {}
 
 
 class Registry(Mapping[str, type]):
-    """The classes of one kind by name: a mapping that fills itself at the first look-up."""
+    """The classes of one kind by name: a mapping that imports its classes at the first look-up."""
 
     def __init__(self, kind: str, folders: tuple[str, ...], prefix: str, fits: Callable[[type], bool]):
         self.kind, self.folders, self.prefix, self.fits = kind, folders, prefix, fits
@@ -91,7 +91,7 @@ PREIMAGES = Registry("preimage", ("mercer.preimage",), "preimage", lambda cls: h
 SOLVERS = Registry(
     "solver", ("mercer.linalg.solvers", "mercer.rkhs.landmarks"), "eigen", lambda cls: "__call__" in dir(cls)
 )
-KINDS = (KERNELS, MODELS, PREIMAGES, SOLVERS)  # a class is registered with the first one that it fits
+KINDS = (KERNELS, MODELS, PREIMAGES, SOLVERS)  # a class belongs to the first kind whose methods it has
 
 
 def _files(folder: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The changing parts of SciPy that the library uses, with the version and the reason beside each."""
+"""The parts of SciPy that differ between its versions, with the version and the reason for each."""
 
 import inspect
 from typing import Any

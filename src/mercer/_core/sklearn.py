@@ -1,4 +1,5 @@
-"""The private and changing parts of scikit-learn that the library uses, with the version and the reason beside each."""
+"""The private parts of scikit-learn, and those that differ between versions, with the version and the reason for
+each."""
 
 # ruff: noqa: F401 (other modules import these names from here)
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-# Private since 1.2, and the only way to the error messages of scikit-learn's own estimators.
+# Private since 1.2, but necessary for the error messages of scikit-learn's own estimators.
 from sklearn.utils._param_validation import HasMethods, Interval, Options, RealNotInt, StrOptions
 
 # Private helpers of the public check_X_y: they check weights and targets without X.

@@ -1,4 +1,4 @@
-"""Text from files and tables, made safe to show: control and bidirectional characters are escaped."""
+"""Escape control and bidirectional characters in text from files and tables, so that it is safe to show."""
 
 import unicodedata
 

@@ -1,7 +1,7 @@
-"""Streaming over the rows of an array: the only place that knows about memory and threads.
+"""Streaming over the rows of an array: the only module that handles memory and threads.
 
-Large work is one of three sentences: stack ``f(tile)`` (:func:`map_rows`), add ``f(tile)`` (:func:`sum_rows`), or
-multiply by a symmetric matrix whose tiles are made on the way (:func:`symmetric_rows`).
+Every large computation has one of three forms: stack ``f(tile)`` (:func:`map_rows`), add ``f(tile)``
+(:func:`sum_rows`), or multiply by a symmetric matrix whose tiles are computed on demand (:func:`symmetric_rows`).
 
 The height of a tile follows from scikit-learn's ``working_memory``, which all threads share, and from the processor's
 cache. Tiles are assigned to lanes in turn and lanes are added in order, so that the bits of a result do not depend on

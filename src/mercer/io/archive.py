@@ -212,7 +212,7 @@ def _values(text: bytes) -> int:
 
 
 def _left(text: bytes, size: int) -> int:
-    """Return the bytes that a file of this size may take in memory, less those of its arrays and of its manifest."""
+    """Return the bytes that a file of this size may still take in memory, besides its arrays and its manifest."""
     dicts, lists, values = text.count(b"{"), text.count(b"["), text.count(b",") + text.count(b":")
     parsed = BYTES_OF_DICT * dicts + BYTES_OF_LIST * lists + BYTES_OF_VALUE * values
     return FACTOR * size + FLOOR - 2 * size - 4 * len(text) - parsed  # a character takes up to four bytes

@@ -1,6 +1,6 @@
-"""The classes that a model file may hold: those that are registered, and a few of scikit-learn's.
+"""The classes that a model file may contain: the registered ones, and a few of scikit-learn's.
 
-A class that is not registered is neither written nor made, and no module that a file names is imported.
+A class that is not registered is neither written nor created, and no module named in a file is imported.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ __all__ = ["CLASSES", "FOREIGN", "TRUSTED_TYPES"]
 
 @dataclass(frozen=True)
 class Schema:
-    """The parameters and the state of a class that is not ours, with their types."""
+    """The parameters and the state of a class of another package, with their types."""
 
     parameters: dict[str, Any] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def _gaussian_process(cls: type[gp.Kernel]) -> Schema:
     )
 
 
-_ALSO = (preimages, recipe)  # modules outside the registries' own folders, whose classes files hold
+_ALSO = (preimages, recipe)  # modules outside the registries' own folders with classes that files contain
 
 SPLITTERS = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 
@@ -90,7 +90,7 @@ CLASSES: dict[str, type] = FILE_CLASSES
 TRUSTED_TYPES = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in CLASSES.values())
 """Full names of the classes in mercer's models, for ``skops.io.load(path, trusted=mercer.io.TRUSTED_TYPES)``."""
 
-# Of a pipeline only its steps are kept: a folder for caches (``memory``) could hold pickles, which a refit would load.
+# Only the steps of a pipeline are kept: a folder for caches (``memory``) could hold pickles, which a refit would load.
 FOREIGN: dict[type, Schema] = {
     Pipeline: Schema({"steps": list[tuple[str, BaseEstimator]]}),
     StandardScaler: _SCALER,

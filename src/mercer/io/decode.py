@@ -45,7 +45,7 @@ class Source:
 
 
 def decode(value: Any, source: Source, depth: int = 0) -> Any:
-    """Return the object that ``encode`` encoded."""
+    """Return the object encoded by ``encode``."""
     if depth > DEEPEST + 2:  # a stored part may add a level or two of its own
         raise Malformed("values are nested too deeply")
 

@@ -39,7 +39,7 @@ def facts(model: Any) -> dict[str, Any]:
 
 
 def of_table(recipe: Recipe) -> dict[str, Any]:
-    """Return how the columns of a table become those of a model."""
+    """Return a description of how the columns of a table become those of a model."""
     return _plain(
         {
             "columns": recipe.columns,

@@ -119,7 +119,7 @@ def load(path: str | PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is damaged, is not a model file, or was written by a newer version of mercer. No code from a file is
-        ever run, at most eight times its size (and 32 MB) is allocated, and what the model holds is checked.
+        ever run, at most eight times its size (and 32 MB) is allocated, and the content of the model is checked.
 
     Warns
     -----
@@ -189,7 +189,7 @@ def read(path: str | PathLike[str]) -> ModelFile:
 
 
 def _advice(versions: dict) -> str:
-    """Return which version to install for a file that a later one wrote; nothing for any other file."""
+    """Return advice on the version to install for a file of a later version; an empty text for other files."""
     writer = str(versions.get("mercer"))
     if not RELEASE.fullmatch(writer) or _numbers(writer) <= _numbers(__version__):
         return ""

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-BYTES_OF_CELL = 256  # of a small set, or of an array without its numbers
-BYTES_OF_MEMBER = 64  # of a set: its table has up to four entries for each
+BYTES_OF_CELL = 256  # bytes of a small set, or of an array without its numbers
+BYTES_OF_MEMBER = 64  # bytes per element of a set: its table has up to four entries for each
 BYTES_OF_STRING = 64  # without its text
 BYTES_OF_NUMBER = 32  # with the place in its table
 
 
 class BadColumn(ValueError):
-    """Parts that do not make a column."""
+    """Parts that do not form a column."""
 
 
 def encode_table(table: np.ndarray, inner: Callable) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _encoded(values: list, inner: Callable) -> Any:
 
 
 def _coded(values: list, inner: Callable) -> dict[str, Any]:
-    """Encode values of which many are equal."""
+    """Encode values, many of which are equal, as codes."""
     keys = [(type(value).__name__, repr(value)) for value in values]  # 1, 1.0 and True are equal, and three values
     different = dict(zip(keys, values, strict=True))
     places = {key: i for i, key in enumerate(different)}
@@ -51,7 +51,7 @@ def _lengths(values: list, inner: Callable) -> Any:
 
 
 def decode_table(value: dict, inner: Callable, source: Any) -> np.ndarray:
-    """Return the table that ``encode_table`` encoded; parts of a model that share one share it again."""
+    """Return the table encoded by ``encode_table``; parts of a model that shared one share it again."""
     key = repr(value)
     if key not in source.tables:
         source.tables[key] = _table([inner(column) for column in value["columns"]], int(value["rows"]), source)

@@ -1,4 +1,4 @@
-"""Schemas of stored classes: what a model file may set, checked against the annotations of each class.
+"""Schemas of stored classes: the contents of a model file are checked against the annotations of each class.
 
 The parameters of a class are those of its constructor; its state are its other annotated attributes, which do not hide
 methods. A value must have the annotated type, an array the declared shape (see :mod:`mercer._core.fields`), and an
@@ -52,7 +52,7 @@ def state(cls: type) -> dict[str, Any]:
     model = issubclass(cls, BaseEstimator) and hasattr(cls, "fit")
 
     def is_state(name: str, hint: Any) -> bool:
-        """By scikit-learn's rule, what ``fit`` sets ends with an underscore; private attributes begin with one."""
+        """By scikit-learn's rule, attributes set by ``fit`` end with an underscore; private ones begin with one."""
         follows = name.endswith("_") or name.startswith("_") or not model
         return follows and name != "_" and is_data(cls, name) and not _unstored(hint)
 
@@ -79,7 +79,7 @@ def is_data(cls: type, key: str) -> bool:
 
 
 def check(made: Any) -> None:
-    """Raise Invalid, naming the attribute, unless an object is as its class declares."""
+    """Raise Invalid, which names the attribute, unless an object matches the declarations of its class."""
     cls: Any = type(made)
     sides: dict[str, int] = {}
     declared = parameters(cls) | state(cls)
@@ -87,7 +87,9 @@ def check(made: Any) -> None:
     for name, hint in declared.items():
         if name in parameters(cls) or hasattr(made, name):
             value = _value(made, name)
-            by_default = value is None and getattr(cls, name, Any) is None  # what the class itself may leave open
+            by_default = (
+                value is None and getattr(cls, name, Any) is None
+            )  # attributes that the class itself may leave open
             problem = None if by_default else _problem(value, hint, made, sides) or _unfitted(name, value)
         else:
             problem = "is missing" if fitted and not _optional(hint) and name not in OUTPUT else None

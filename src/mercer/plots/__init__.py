@@ -1,4 +1,4 @@
-"""Pictures of fitted models in one style: the only package that knows matplotlib.
+"""Pictures of fitted models in one style: the only package that imports matplotlib.
 
 Each function takes a model or its results, draws into ``ax`` or into a new figure, and returns the axes.
 """

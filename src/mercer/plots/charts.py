@@ -1,4 +1,4 @@
-"""Charts of alarms and choices: statistics in time, contributions, importance, scores of candidates."""
+"""Charts of alarms and choices: statistics over time, contributions, importance, scores of candidates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATISTICS = {"t2": "T²", "spe": "SPE"}
 
 
 def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes:
-    """Draw T² or SPE of rows in their order, with its limit; rows beyond it stand out.
+    """Draw T² or SPE of rows in their order, with its limit; rows beyond it are highlighted.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def chart(monitor: Any, X: Any, of: str = "spe", ax: Axes | None = None) -> Axes
 
 
 def timeline(values: Any, limit: float, of: str = "spe", ax: Axes | None = None) -> Axes:
-    """Draw values of T² or SPE in their order, with a limit; those beyond it stand out.
+    """Draw values of T² or SPE in their order, with a limit; those beyond it are highlighted.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def alarms(chart: Any, start: int | None = None, ax: Axes | None = None) -> Axes
     Parameters
     ----------
     chart : Chart
-        What :meth:`mercer.KernelPCAMonitor.chart` returns.
+        The result of :meth:`mercer.KernelPCAMonitor.chart`.
     start : int, default=None
-        The row where a fault began, if it is known: the delay to the first alarm is then given.
+        The row where a fault began, if it is known; the title then gives the delay to the first alarm.
     ax : matplotlib axes, default=None
         Axes to draw into. By default, a new figure is created.
 
@@ -138,7 +138,7 @@ def _first_alarm(chart: Any, start: int | None) -> str:
 
 
 def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) -> Axes:
-    """Draw the score of each number of components or clusters, with the one that was chosen ringed.
+    """Draw the score of each number of components or clusters, with a circle around the chosen one.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) 
     best : int
         The one that was chosen.
     what : str
-        Of what it is the number.
+        Name of the numbers, for the axis.
     unit : str
-        What the score is.
+        Name of the score, for the axis.
     ax : matplotlib axes, default=None
         Axes to draw into. By default, a new figure is created.
 
@@ -174,16 +174,16 @@ def choice(table: Any, best: int, what: str, unit: str, ax: Axes | None = None) 
 
 
 def contributions(monitor: Any, X: Any, of: str | None = None, names: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw what each variable adds to T², SPE or both, on the average over rows.
+    """Draw the contribution of each variable to T², SPE or both, averaged over rows.
 
     Parameters
     ----------
     monitor : KernelPCAMonitor
         A fitted monitor.
     X : array-like of shape (n_samples, n_features)
-        Rows, most often those of an alarm.
+        Rows, usually those of an alarm.
     of : {"joint", "spe", "t2"}, default=None
-        The statistic; None for what alarms come from.
+        The statistic; None for the one that raises alarms.
     names : sequence of str, default=None
         Names of the variables; those of the table by default.
     ax : matplotlib axes, default=None
@@ -211,7 +211,7 @@ def contributions(monitor: Any, X: Any, of: str | None = None, names: Any = None
 
 
 def importance(values: Any, names: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw how much each input variable drives a component: shares as :func:`mercer.importance.importance` gives.
+    """Draw the importance of each input variable for a component, as returned by :func:`mercer.importance.importance`.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def importance(values: Any, names: Any = None, ax: Axes | None = None) -> Axes:
 
 
 def calibration(confidence: Any, right: Any, ax: Axes | None = None) -> Axes:
-    """Draw how often predictions are right against the probability that the classifier gives them.
+    """Draw the share of right predictions against the probability given by the classifier.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def calibration(confidence: Any, right: Any, ax: Axes | None = None) -> Axes:
 
 
 def same_limits(ax: Axes, points: Any) -> None:
-    """Set the limits of a picture to those of some points, so that it can be compared with another.
+    """Set the limits of a picture to those of some points, so that pictures can be compared.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures of the components of a fitted model: their spectrum, the scores of rows, and what is left."""
+"""Pictures of the components of a fitted model: their spectrum, the scores of rows, and the residuals."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from .style import LEGEND, RISING, WIDTH, axes, colour, plain, scale_of
 
-MOST_ROWS = 400  # of a kernel matrix that is drawn: a pixel each
-MOST_GROUPS = 10  # of numbers that are taken for labels
+MOST_ROWS = 400  # rows of a kernel matrix that is drawn: a pixel each
+MOST_GROUPS = 10  # different numbers that are drawn as labels
 
 
 def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the first two components of each row, coloured by its label, or by a number where labels are many.
+    """Draw the first two components of each row, coloured by its label, or by a number if there are many.
 
     Parameters
     ----------
     Y : array-like of shape (n_samples, n_components)
-        Coordinates, as ``transform`` gives.
+        Coordinates, as returned by ``transform``.
     labels : array-like of shape (n_samples,), default=None
         Classes, or numbers, such as a column of the table.
     ax : matplotlib axes, default=None
@@ -60,7 +60,7 @@ def scores(Y: Any, labels: Any = None, ax: Axes | None = None) -> Axes:
 
 
 def scree(model: Any, ax: Axes | None = None, *, linear: Any = None) -> Axes:
-    """Draw the share of the total variance that each component holds, and their running sum.
+    """Draw the share of the total variance of each component, and their cumulative sum.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def scree(model: Any, ax: Axes | None = None, *, linear: Any = None) -> Axes:
     ax : matplotlib axes, default=None
         Axes to draw into. By default, a new figure is created.
     linear : array-like of shape (n_components,), default=None
-        Shares of linear PCA, whose running sum is drawn, too.
+        Shares of linear PCA, whose cumulative sum is drawn too.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def scree(model: Any, ax: Axes | None = None, *, linear: Any = None) -> Axes:
 
 
 def residuals(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw how the distances of rows to the fitted subspace are spread.
+    """Draw a histogram of the distances of rows to the fitted subspace.
 
     Parameters
     ----------
@@ -134,7 +134,8 @@ def residuals(model: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def kernel_matrix(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw k(X, X), rows ordered by the first component: blocks are clusters, K ≈ I is a kernel too narrow.
+    """Draw k(X, X), with rows ordered by the first component: blocks are clusters, K ≈ I shows a kernel that is too
+    narrow.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows that are pictures: denoised, walked through, generated over a grid."""
+"""Rows of pixels as images: denoised, along a line between two rows, over a grid."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def denoised(model: Any, X: Any, shape: Any = None, ax: Axes | None = None) -> A
     X = np.asarray(X)
     clean = model.denoise(X)
     ax = images(np.concatenate([X, clean]), shape, len(X), ax)
-    ax.images[0].set_clim(clean.min(), clean.max())  # noise is not to set the contrast
+    ax.images[0].set_clim(clean.min(), clean.max())  # the noise should not determine the contrast
     ax.set_title("noisy rows, and denoised")
     return ax
 
 
 def walk(model: Any, first: Any, last: Any, n_steps: int = 10, shape: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the rows between two rows, along the straight line of their coordinates.
+    """Draw the rows between two rows, along the straight line between their coordinates.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def latent_grid(
     components : tuple of int, default=(0, 1)
         Indices of the two components.
     n_steps : int, default=10
-        Pictures to a side.
+        Pictures along each side.
     shape : tuple of int, default=None
         Height and width of a picture; a square by default.
     ax : matplotlib axes, default=None

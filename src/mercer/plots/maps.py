@@ -10,8 +10,8 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
 from .style import INK, LEGEND, RISING, SIGNED, WIDTH, axes, colour, plain
 
-MARGIN = 0.12  # of the range of the data, left free around it
-TITLE = 0.3  # inches that a title takes
+MARGIN = 0.12  # of the range of the data: the margin around it
+TITLE = 0.3  # inches for a title
 GRID = 90  # points per side
 
 
@@ -49,9 +49,9 @@ def contours(model: Any, X: Any, component: int = 0, ax: Axes | None = None) -> 
 
 
 def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw how far from the fitted subspace each point of the plane lies, over two-dimensional data.
+    """Draw the distance of each point of the plane to the fitted subspace, over two-dimensional data.
 
-    If the model has fewer anchors than rows, the anchors are ringed.
+    If the model has fewer anchors than rows, the anchors are circled.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def novelty(model: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def density(model: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw the log-density of a probabilistic model or a mixture over the plane, up to its constant.
+    """Draw the log-density of a probabilistic model or a mixture over the plane, up to a constant.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _above(values: Any) -> Any:
 
 
 def responsibilities(mixture: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """Draw two-dimensional rows, each in the mixture of its clusters' colours.
+    """Draw two-dimensional rows, each in a colour mixed from those of its clusters.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def responsibilities(mixture: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def regions(classifier: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
-    """Draw the class that a classifier gives to each point of the plane, fading where it is not sure, over its rows.
+    """Draw the predicted class of each point of the plane, paler where it is uncertain, with the rows.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _planar(X: Any) -> Any:
 
 
 def _grid(X: Any) -> tuple[Any, Any, Any]:
-    """Both sides of a grid around the rows, and its points."""
+    """The coordinates of a grid around the rows along both axes, and its points."""
     low, high = X.min(axis=0), X.max(axis=0)
     low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
     x1, x2 = np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID)

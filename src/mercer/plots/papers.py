@@ -1,4 +1,4 @@
-"""Figures of several panels, as papers print them, written as SVG; drawn without windows."""
+"""Figures of several panels, as in papers, written as SVG without opening windows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from PIL import Image
 
 from .style import INK, LEGEND, SIGNED, STYLE, axes, colour
 
-DOTS = 120  # per inch, of what is drawn as pixels
-COLOURS = 96  # of what is drawn as pixels
+DOTS = 120  # pixels per inch, for parts drawn as pixels
+COLOURS = 96  # colours, for parts drawn as pixels
 TITLE = 9  # points
 MARKERS = "osd^vPX"
 MANY = 150  # points of one set: more are drawn as pixels, because each would be an element of the SVG
-ABOVE = 1.5  # order of drawing: what is below is drawn as pixels, in an axes of which that is asked
-RANGE = 3.0  # of the colours of components, in units of √λ
+ABOVE = 1.5  # order of drawing: in some axes, everything below is drawn as pixels
+RANGE = 3.0  # range of the colours of components, in units of √λ
 
 
 def board(rows: int, columns: int, width: float = 2.0, height: float = 2.0) -> tuple[Figure, Any]:
@@ -37,7 +37,8 @@ def board(rows: int, columns: int, width: float = 2.0, height: float = 2.0) -> t
 
 
 def save(figure: Figure, file: BinaryIO) -> None:
-    """Write the figure as SVG on white: text as text, coordinates to a hundredth of a point, images in few colours."""
+    """Write the figure as SVG on white, with text as text, coordinates in hundredths of a point, and images in few
+    colours."""
     for ax in figure.axes:
         ax.title.set_fontsize(TITLE)
     whole = BytesIO()
@@ -94,7 +95,7 @@ def cloud(ax: Axes, groups: dict[str, Any], colours: Any = None, size: float = 9
 
 
 def legend(figure: Figure, ax: Axes, columns: int | None = None) -> None:
-    """Write the names of what one panel shows below all panels, in one line unless a number of columns is given."""
+    """Write the legend of one panel below all panels, in one line unless a number of columns is given."""
     handles, names = ax.get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside lower center", ncols=columns or len(names), **{**LEGEND, "handletextpad": 0.5}

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 
-INK = "#3d4658"  # readable on white; captured() turns it into the page's own colour
+INK = "#3d4658"  # readable on white; captured() replaces it by the text colour of the page
 PALETTE = (  # each of them readable on white and on black
     "#2f7ed8",
     "#ec6a1f",
@@ -43,7 +43,7 @@ WIDTH = 3.6  # inches
 
 
 def axes(ax: Axes | None, height: float = 3.3, width: float = WIDTH) -> Axes:
-    """Return the axes, new ones in our style where there are none yet."""
+    """Return the axes, or new ones in mercer's style if there are none."""
     if ax is None:
         with plt.rc_context(STYLE):
             ax = plt.subplots(figsize=(width, height))[1]
@@ -57,13 +57,13 @@ def colour(i: int) -> str:
 
 
 def plain(name: Any) -> str:
-    """Return a name that matplotlib draws as it is: dollars and leading underscores have no special meaning."""
+    """Return a name that matplotlib draws literally, without a special meaning of dollars and leading underscores."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
 def scale_of(picture: Any, ax: Axes) -> None:
-    """Draw a colour bar beside a picture, in our style."""
+    """Draw a colour bar beside a picture, in mercer's style."""
     bar = ax.figure.colorbar(picture, ax=ax, shrink=0.75)
     bar.ax.tick_params(colors=INK, labelsize=8, width=0.6, length=3)
     bar.outline.set(edgecolor=INK, linewidth=0.6)
@@ -76,7 +76,7 @@ def names_of(model: Any, d: int, names: Any = None) -> list[str]:
 
 
 def fading(*stops: tuple[float, str, float]) -> LinearSegmentedColormap:
-    """Return a colour map through (position, colour, opacity) stops, so that small values show the page."""
+    """Return a colour map through (position, colour, opacity) stops; small values are transparent."""
     return LinearSegmentedColormap.from_list("fading", [(at, to_rgba(colour, alpha)) for at, colour, alpha in stops])
 
 
@@ -96,13 +96,13 @@ LEGEND: Any = {
 def captured(name: str) -> Iterator[list[str]]:
     """Collect what is drawn inside the block as SVG elements for an HTML page; no window opens.
 
-    The ink takes the colour of the page's text, and the identifiers begin with the name,
-    so that the pictures of several blocks can stand on one page.
+    Lines and text have the text colour of the page. Identifiers begin with the name, so that a page can contain the
+    pictures of several blocks.
 
     Parameters
     ----------
     name : str
-        What the identifiers of the pictures begin with.
+        Prefix of the identifiers of the pictures.
 
     Yields
     ------
@@ -138,6 +138,6 @@ def _svg(figure: Figure, prefix: str) -> str:
     title = html.escape(figure.axes[0].get_title())
     svg = f'<svg role="img" aria-label="{title}"' + svg[svg.index("<svg") + 4 :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg)  # inside HTML they are implied
+    svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg)  # they are not needed inside HTML
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", svg)
     return svg.replace(INK, "currentColor")

@@ -1,4 +1,4 @@
-"""Continuity of components: signs and order of new axes are those of the axes before, where they can be."""
+"""Continuity of components: new axes keep the signs and the order of the previous ones as far as possible."""
 
 from dataclasses import replace
 

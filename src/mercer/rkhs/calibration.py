@@ -18,8 +18,8 @@ LARGEST_STEP = 1e-3  # of them: a larger one comes from a loss that is nearly fl
 def doubt_of(n: int) -> float:
     """Return the probability by which the label of one of n rows is in doubt: a quarter of Platt's 1/(n + 2).
 
-    Where every held-out row is right, the log-loss decreases without end as T → 0. The doubt keeps the probabilities of
-    separated classes near what n rows can tell. With Platt's value, far rows would make near ones too uncertain.
+    If every held-out row is right, the log-loss decreases forever as T → 0. The doubt limits the probabilities of
+    separated classes to what n rows can support. With Platt's value, far rows would make near ones too uncertain.
     """
     return 1 / (4 * (n + 2))
 
@@ -30,7 +30,7 @@ def temperature(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tupl
 
 
 def scale(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
-    """Return T > 0 and biases of 0, for joint densities that have no scale of their own."""
+    """Return T > 0 and biases of 0, for joint densities without a natural scale."""
     return _least(joint, y, w, n, 0.0, [(0.0, 0.0)] * joint.shape[1], -np.log(HOTTEST))
 
 

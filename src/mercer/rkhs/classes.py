@@ -71,7 +71,7 @@ def _mean_weights(w: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """The rows of all classes, and the ways to their subspaces."""
+    """The rows of all classes, and the methods that compute their subspaces."""
 
     kernel: Kernel
     X: Array
@@ -83,7 +83,7 @@ class _Classes:
     rng: np.random.Generator | None
 
     def apart(self, q: Sequence[int | None]) -> Iterator[Subspace]:
-        """γ = 0: each class by itself."""
+        """γ = 0: each class separately."""
         for c, qc in enumerate(q):
             rows = np.flatnonzero(self.y == c)
             own = None if self.gram is None else Dense(self.gram.block(rows))

@@ -1,4 +1,4 @@
-"""Axes that stand out against a background: the leading ones of C₁ − αC₀, each covariance about its own mean."""
+"""Axes of samples that a background does not have: the leading ones of C₁ − αC₀, each covariance about its own mean."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,7 @@ from .subspace import Subspace
 from .supervised import on_basis
 
 CANDIDATES = np.geomspace(0.1, 1000, 20)  # contrasts, in units of tr C₁ / tr C₀
-ALIKE = 0.5  # |det WᵀW′| of two sets of axes: above it they show the same
+ALIKE = 0.5  # |det WᵀW′| of two sets of axes: above it they count as similar
 SHOWN = 2  # axes that are compared: those of a picture
 
 
@@ -70,13 +70,12 @@ class Contrast:
         return replace(subspace, total_variance=float(self.moments.variance())), others
 
     def choose(self) -> tuple[float, np.ndarray]:
-        """Return a contrast and the few among which it was chosen: one of each range of α with similar axes.
-
-        It is the one with a component that falls into two groups more clearly than the background does along it.
+        """Return a contrast, and those among which it was chosen: one of each range of α with similar axes. It has the
+        component that separates most clearly into two groups, compared with the background along it.
         """
         unit = np.trace(self.C) / max(float(np.trace(self.background)), np.finfo(float).tiny)
         found = [(alpha * unit, self.axes(alpha * unit, SHOWN).vectors) for alpha in CANDIDATES]
-        shown = max(W.shape[1] for _, W in found)  # a contrast with fewer positive eigenvalues makes half a picture
+        shown = max(W.shape[1] for _, W in found)  # a contrast with fewer positive eigenvalues gives no picture
         if shown == 0:
             return 0.0, np.zeros(1)
         few = [group[len(group) // 2] for group in _ranges([(alpha, W) for alpha, W in found if W.shape[1] == shown])]

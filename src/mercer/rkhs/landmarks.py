@@ -1,4 +1,4 @@
-"""Landmarks: a few points that represent all rows, and how they are chosen."""
+"""Landmarks: a few points that represent all rows, and the rules that choose them."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -32,10 +32,10 @@ class Landmarks:
     ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
     ``n=None`` uses 10 for each component, at least 500.
 
-    The other two are for ``partial_fit``. If a share of more than ``refresh`` of the variance of the latest rows is
-    outside the span of the landmarks, or clearly more than of the rows before, some of these rows become landmarks and
-    those that are needed least are dropped; None keeps the landmarks. Points given as an array never change. With a
-    ``half_life``, a number of rows, the weight of earlier rows is halved each time that many rows have followed.
+    The other two are for ``partial_fit``. If more than a share ``refresh`` of the variance of the latest rows is
+    outside the span of the landmarks, or clearly more than of earlier rows, some of the latest rows become landmarks
+    and the least useful landmarks are dropped; None keeps all landmarks. Points given as an array never change. With a
+    ``half_life`` of n rows, the weight of a row is halved after every n later rows.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Landmarks:
 
 
 def choose(solver: Any, n: int, q: int | None) -> Any:
-    """Return the solver of a name; ``"auto"`` is resolved by this table.
+    """Return the solver for a name; ``"auto"`` follows this table.
 
     ==============================  ============================================
     very few rows (n ≤ 100)         ``Exact``: LAPACK on the stored matrix
@@ -165,9 +165,8 @@ def sample_rows(X: Array, most: int, rng: np.random.Generator) -> tuple[Any, np.
 
 
 def rows_for_fit(n: int, solver: Any, q: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Return the numbers of the rows that a fit will look at before its sums: for the width, and for the landmarks.
-
-    The generator is copied, so that the landmarks are drawn again as they are here.
+    """Return the numbers of the rows that a fit reads before its sums: for the width, and for the landmarks. The
+    generator is copied, so that the fit draws the same landmarks again.
     """
     evenly = [np.linspace(0, n - 1, min(n, most)).astype(int) for most in (MEDIAN_ROWS, DEFAULT_ROWS)]
     setting = solver if hasattr(solver, "basis") else Landmarks()

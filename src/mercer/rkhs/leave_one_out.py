@@ -25,7 +25,7 @@ def leave_one_out(
     if n < 2:
         raise ValueError("Leaving one row out needs at least two rows.")
     c, away = (1 / (n - 1), n / (n - 1)) if center else (1 / n, 1.0)
-    q = min(q, len(lam), n - (2 if center else 1))  # the rank of what is left
+    q = min(q, len(lam), n - (2 if center else 1))  # the rank without the row
     below = np.append(lam, 0.0)[1 : q + 1]
 
     def tile(Y: np.ndarray, r2: np.ndarray) -> np.ndarray:

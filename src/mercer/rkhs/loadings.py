@@ -22,8 +22,8 @@ class EM:
     """Find Q of the loading matrix W = ΦJQ by Q ← AQ(ρI + M⁻¹QᵀA²Q)⁻¹ (Zhou eq. 11), then Rayleigh–Ritz on its span.
 
     M = ρI + QᵀAQ, and QᵀA²Q = (AQ)ᵀ(AQ): a step is one product with A. ``rho=None`` re-estimates ρ in every step, in a
-    space of ``dimensions`` (Tipping & Bishop 1999, eq. 28). It ends when ‖Av − λv‖ ≤ ``tol``·λ₁ for all q Ritz pairs:
-    the scale of Q needs about λ₁/ρ steps, its span far fewer, and only the span is used.
+    space of ``dimensions`` (Tipping & Bishop 1999, eq. 28). It stops when ‖Av − λv‖ ≤ ``tol``·λ₁ for all q Ritz pairs:
+    the scale of Q would need about λ₁/ρ steps, but only its span is used, which converges much faster.
 
     As ``solver=EM(init=Q)`` of :class:`mercer.ProbabilisticKernelPCA` it starts from Q; the other settings are those of
     the model.

@@ -1,7 +1,7 @@
 """Moments of coordinates in a basis: sums over rows, which can be added, subtracted and moved to another basis.
 
-For a fixed basis ΦR of span φ(Z) and f = Rᵀk(Z, x), all that a model needs to know about any number of rows is Σw, Σwf,
-Σwffᵀ and Σwk(x, x).
+For a fixed basis ΦR of span φ(Z) and f = Rᵀk(Z, x), a model depends on its rows only through Σw, Σwf, Σwffᵀ and Σwk(x,
+x).
 """
 
 from dataclasses import dataclass, replace

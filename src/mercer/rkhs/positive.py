@@ -1,4 +1,4 @@
-"""The positive part of a kernel that is not positive semi-definite: one consistent model for tanh and the like."""
+"""The positive part of a kernel that is not positive semi-definite, such as tanh, as a kernel of its own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -96,7 +96,8 @@ def positive_part(
 ) -> Kernel:
     """Return the kernel, or its positive part where its matrix on these rows has negative eigenvalues.
 
-    It takes the whole spectrum, and so at most ``SMALL`` rows. With more rows the kernel is returned as it is.
+    It needs the whole spectrum, so it is used for at most ``SMALL`` rows. With more rows the kernel is returned
+    unchanged.
     """
     n = X.shape[0]
     if kernel.definite or n > SMALL:
@@ -111,12 +112,12 @@ def positive_part(
 
 
 def given(kernel: Kernel) -> Kernel:
-    """Return the kernel that the user gave: that of a positive part."""
+    """Return the kernel that the user gave, also if its positive part is used."""
     return kernel.kernel if isinstance(kernel, PositivePart) else kernel
 
 
 def reported(kernel: Kernel, report: Report) -> Report:
-    """Return the report, with what the positive part of a kernel leaves out."""
+    """Return the report, with the share that the positive part of a kernel leaves out."""
     if not isinstance(kernel, PositivePart):
         return report
     what = f"the positive part of {kernel.kernel!r} was used: {kernel.W.shape[1]} axes, {kernel.kept:.1%} of Σλ₊"
@@ -136,7 +137,7 @@ def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: 
     lowest, error = float(lam[0]), rounding(A.shape[0], A.root) * max(float(lam[-1]), floor)
     if lowest > -error:
         return kernel
-    threshold = max(-lowest, error) if lam[-1] > -lowest else error  # where none is above |λ_min|, all positive ones
+    threshold = max(-lowest, error) if lam[-1] > -lowest else error  # if none is above |λ_min|, all positive ones
     first = A.shape[0] - int(xp.count_nonzero(lam > threshold))
     W = double(A.J(cast(V[:, first:], A.dtype))) / xp.sqrt(lam[first:])
     offset = W.T @ A.KS[:, 0] if A.centred else zeros((W.shape[1],), W)
@@ -146,5 +147,5 @@ def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: 
 
 
 def _as(x: Array, K: Array) -> Array:
-    """Return K in the dtype of the rows, where these are not row numbers."""
+    """Return K in the dtype of the rows, unless these are row numbers."""
     return K if namespace(x).isdtype(x.dtype, "integral") else cast(K, precision(x))

@@ -10,7 +10,7 @@ from .._core.registry import stored
 from ..kernels import Kernel
 from .expansion import Expansion
 
-ANCHORS = 500  # of a model, even if fewer span the space: pre-images start from them
+ANCHORS = 500  # anchors of a model, even if fewer span the space: pre-images start from them
 
 
 @stored("rkhs.Primal")

@@ -1,4 +1,4 @@
-"""Landmarks that follow a stream: badly represented rows become landmarks, the least useful ones are dropped."""
+"""Refreshing landmarks in a stream: badly represented rows become landmarks, the least useful landmarks are dropped."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +15,8 @@ from .landmarks import ROWS_EACH, Landmarks, sample_rows
 from .moments import Moments
 
 ADDED = 2  # a refresh adds at most one landmark for every two
-WORSE = 1.1  # times the share outside of the earlier rows: recent rows are then represented worse, and ask too
-SPANNED = 1e-9  # of k(x, x): what is outside is rounding
+WORSE = 1.1  # times the share outside of earlier rows: above it recent rows are represented clearly worse
+SPANNED = 1e-9  # of k(x, x): less outside is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Residual:
 
 
 def most_useful(moments: Moments, m: int) -> np.ndarray:
-    """Return the numbers of m landmarks: one after the other, that with the least loss eᵀK⁻¹SK⁻¹e / eᵀK⁻¹e is dropped.
+    """Return the numbers of m landmarks: the one with the least loss eᵀK⁻¹SK⁻¹e / eᵀK⁻¹e is dropped repeatedly.
 
     S = Σ w k(Z, x)k(x, Z); K⁻¹ = RRᵀ and K⁻¹SK⁻¹ = RΣwffᵀRᵀ are updated at each step.
     """
@@ -130,6 +130,6 @@ def most_useful(moments: Moments, m: int) -> np.ndarray:
 
 
 def fading(n: int, half_life: float, weights: Any, like: Array) -> Any:
-    """Return weights of n rows that are halved for every ``half_life`` rows which follow."""
+    """Return weights of n rows, which halve with every ``half_life`` later rows."""
     fade = asarray_like(0.5 ** (np.arange(n - 1, -1, -1) / half_life), like)
     return fade if weights is None else weights * fade

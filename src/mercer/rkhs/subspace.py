@@ -27,7 +27,7 @@ from .moments import Moments
 from .positive import reported
 from .primal import Primal, anchors, on_anchors, primal
 
-ROUNDED = 1e-7  # residuals that a solver may leave, from which on the kernel matrix may be rounded to 2⁻³²
+ROUNDED = 1e-7  # tolerance of a solver from which on the kernel matrix may be rounded to 2⁻³²
 EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span the feature space
 
 
@@ -308,7 +308,7 @@ def _with_signs(subspace: Subspace, X: Array, weights: Array | None) -> Subspace
 def subspace_of_moments(moments: Moments, q: int | None = None, center: bool = True, solver: Any = None) -> Subspace:
     """Return the leading axes of the covariance inside the span of a basis, from the moments of f = Rᵀk(Z, x).
 
-    C = Σ w ffᵀ − f̄f̄ᵀ = WΛWᵀ, axes B = RW, mean P_Zφ̄ = Rf̄. What of φ lies outside the span is known from the trace:
+    C = Σ w ffᵀ − f̄f̄ᵀ = WΛWᵀ, axes B = RW, mean P_Zφ̄ = Rf̄. The part of φ outside the span follows from the trace:
     ``report.outside``.
     """
     basis = moments.basis

@@ -1,9 +1,9 @@
-"""Laws that every kernel, operator, eigensolver and pre-image obeys, for those of mercer and for your own.
+"""Laws for kernels, operators, eigensolvers and pre-image methods, those of mercer and your own.
 
 ``check_kernel``, ``check_operator``, ``check_solver`` and ``check_preimage`` are plain functions: they return None if
-every law holds, and raise ``AssertionError`` with the law that is broken and by how much otherwise. Each runs a tuple
-of single laws (``KERNEL_LAWS``, ``OPERATOR_LAWS``, ``SOLVER_LAWS``, ``PREIMAGE_LAWS``), which can also be run one by
-one (those of solvers on a :class:`mercer.testing.solvers.SolverTrial`).
+every law holds; otherwise they raise ``AssertionError``, which names the broken law and the size of the error. Each
+runs a tuple of single laws (``KERNEL_LAWS``, ``OPERATOR_LAWS``, ``SOLVER_LAWS``, ``PREIMAGE_LAWS``), which can also be
+run one by one (those of solvers on a :class:`mercer.testing.solvers.SolverTrial`).
 """
 
 from .kernels import KERNEL_LAWS, check_kernel

@@ -1,4 +1,4 @@
-"""How a law is run, and comparisons that say what was compared and by how much it differs."""
+"""Run a law, and compare values with errors that say what was compared and how much it differs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def obeyed(law: Callable, subject: Any, *args: Any) -> None:
 
 
 def size(values: Any) -> float:
-    """Return the largest |entry|; 0 where there is none."""
+    """Return the largest |entry|; 0 if there is none."""
     return float(np.abs(values).max(initial=0))
 
 

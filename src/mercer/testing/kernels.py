@@ -1,4 +1,4 @@
-"""Laws of kernels: each takes a kernel that is not bound to data, and rows."""
+"""Laws of kernels: each is a function of a kernel that is not bound to data, and of rows."""
 
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -13,7 +13,7 @@ from ..kernels import Kernel, Profile
 from ..kernels.objects import as_objects
 from .comparisons import DIFFERENCE, DIFFERENCE_TOL, ROUNDING, close, obeyed, same, size, within
 
-MIX = 0.6  # share of a row in a mixture with the mean of all
+MIX = 0.6  # weight of a row in its average with the mean of all rows
 
 
 def check_kernel(kernel: Kernel, X: Any, dtypes: Sequence[Any] = (np.float64, np.float32)) -> None:
@@ -24,9 +24,9 @@ def check_kernel(kernel: Kernel, X: Any, dtypes: Sequence[Any] = (np.float64, np
     kernel : Kernel
         The kernel.
     X : array-like of shape (n_samples, n_features), or a list of objects
-        Rows to check it on: a few dozen. For a kernel of objects (``rows = "objects"``) rows that it takes.
+        Rows for the checks: a few dozen; objects for a kernel of objects (``rows = "objects"``).
     dtypes : sequence of dtypes, default=(float64, float32)
-        Precisions to check it in; objects have none.
+        Precisions to check; ignored for objects.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def symmetric(kernel: Kernel, X: np.ndarray) -> None:
 
 
 def definite(kernel: Kernel, X: np.ndarray) -> None:
-    """No eigenvalue of k(X, X) is below −n·ε·λ₁, unless the kernel says that it is not definite."""
+    """No eigenvalue of k(X, X) is below −n·ε·λ₁, unless the kernel declares that it is not definite."""
     k = kernel.bind(X)
     if not k.definite:
         return
@@ -99,7 +99,7 @@ def fused(kernel: Kernel, X: np.ndarray) -> None:
 
 
 def bound_once(kernel: Kernel, X: np.ndarray) -> None:
-    """bind leaves the kernel as it was, fills in numbers, and has nothing left to do the second time."""
+    """bind does not change the kernel, returns one with numbers as parameters, and has no effect the second time."""
     before = clone(kernel)
     bound = kernel.bind(X)
     assert bound is not kernel, "bind returned the kernel itself, not a copy"
@@ -112,7 +112,7 @@ def bound_once(kernel: Kernel, X: np.ndarray) -> None:
 
 
 def weighted(kernel: Kernel, X: np.ndarray) -> None:
-    """A row of weight 2 binds the kernel as a row that stands twice does."""
+    """A row of weight 2 has the same effect on bind as two equal rows."""
     weights = 1.0 + (np.arange(len(X)) % 3 == 0)
     by_weight = kernel.bind(X, weights)
     by_count = kernel.bind(np.repeat(X, weights.astype(int), axis=0))
@@ -171,7 +171,7 @@ def slope_of_profile(kernel: Kernel, X: np.ndarray) -> None:
 
 
 def derivative(kernel: Kernel, X: np.ndarray) -> None:
-    """gradient and diag_gradient are the derivatives in the first argument, where the kernel says that it has them."""
+    """gradient and diag_gradient are the derivatives in the first argument, if the kernel declares them."""
     if not kernel.differentiable:
         return
     Z = X.astype(float)
@@ -187,7 +187,7 @@ def derivative(kernel: Kernel, X: np.ndarray) -> None:
 
 
 def inverse_of_profile(kernel: Kernel, X: np.ndarray) -> None:
-    """inverse(profile(t)) = t, as far as the rounding of profile(t) lets it be known."""
+    """inverse(profile(t)) = t, up to the rounding of profile(t)."""
     if not hasattr(kernel, "inverse"):
         return
     k = kernel.bind(X.astype(float))
@@ -198,7 +198,7 @@ def inverse_of_profile(kernel: Kernel, X: np.ndarray) -> None:
 
 
 def sparse_rows(kernel: Kernel, X: np.ndarray) -> None:
-    """Sparse rows give the array that dense rows give, on either side, where the kernel takes them."""
+    """Sparse rows give the same array as dense rows, on either side, if the kernel accepts them."""
     if not kernel.sparse:
         return
     for center in (False, True):

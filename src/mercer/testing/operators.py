@@ -1,4 +1,4 @@
-"""Laws of operators: each takes the operator and the matrix that it represents, in float64."""
+"""Laws of operators: each is a function of the operator and of the matrix that it represents, in float64."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,14 +11,14 @@ from .._core import tiles
 from ..linalg.operators import Operator
 from .comparisons import ROUNDING, close, obeyed, same, size, within
 
-MEMBERS = (*(name for name in vars(Operator) if not name.startswith("_")), "__matmul__")  # all that solvers use
+MEMBERS = (*(name for name in vars(Operator) if not name.startswith("_")), "__matmul__")  # all members that solvers use
 
 
 def check_operator(A: Any, reference: Any) -> None:
     """Check an operator against the matrix that it represents: every member of the protocol, and every tile height.
 
     An operator that passes works in every solver. :class:`mercer.eigen.Uncentred` supplies the members that are the
-    same wherever nothing is centred.
+    same for all matrices without centring.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def has_blocks(A: Any, reference: np.ndarray) -> None:
 
 
 def has_dense(A: Any, reference: np.ndarray) -> None:
-    """dense() is the matrix as a new float64 array, accurate beyond A's dtype where A's entries are known so."""
+    """dense() is the matrix as a new float64 array, more accurate than A's dtype if A's entries are."""
     first = A.dense()
     same(first.dtype, np.dtype(float), "the dtype of dense()")
     close(first, reference, "dense() and the matrix", dtype=A.dtype)
@@ -172,7 +172,7 @@ def has_dense(A: Any, reference: np.ndarray) -> None:
 
 
 def untiled(A: Any, reference: np.ndarray) -> None:
-    """Nothing depends on the tiles, from one row in a tile to all rows in one."""
+    """No result depends on the tiles, from one row in a tile to all rows in one."""
     n, V, index = len(reference), _block(A, 3), np.array([len(reference) // 2, 0])
     for height in sorted({1, 7, max(n - 1, 1), n, n + 5}):
         with tile_height(height, height), np.errstate(all="raise", under="ignore"):

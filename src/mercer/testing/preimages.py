@@ -1,4 +1,4 @@
-"""Laws of pre-images: each takes a method, a kernel that it serves, and rows."""
+"""Laws of pre-images: each is a function of a method, a kernel that it supports, and rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,10 @@ from ..preimage import as_preimage
 from ..rkhs import Expansion, Subspace, principal_subspace
 from .comparisons import obeyed, same, size, within
 
-RETURN_TOL = 1e-3  # of the size of the rows: where an iteration may end
-DISTANCE_TOL = 1e-6  # of the largest k(x, x): the same in feature space, where squares count
+RETURN_TOL = 1e-3  # of the size of the rows: the tolerance of an iteration
+DISTANCE_TOL = 1e-6  # of the largest k(x, x): the same in feature space, for squares
 SINGLE_TOL = 0.05  # of the size of the rows: iterations in single precision may end elsewhere on a flat top
-FAR = 1e3  # times as far off as the rows are
+FAR = 1e3  # times the size of the rows
 SOME = 5  # vectors of each kind
 MIDDLES = 10  # vectors between two rows
 HALF = 0.5  # of the squared distance of the nearest anchor: a point that is nearer than this is clearly better …
@@ -25,19 +25,19 @@ SAME_POINT = 1e-9  # of the size of the rows: the distance of points that are th
 def check_preimage(method: Any, kernel: Kernel, X: Any) -> None:
     """Check a pre-image method, or the name of one, with a kernel on the rows of X.
 
-    Images of rows come back to them (for methods that say they are ``exact``), and vectors between two rows to points
-    between them; iterations never end farther off than they began; nothing is NaN, far off, for repeated rows, vectors
-    that are zero or a single anchor; the linear kernel gives linear PCA; the report is true; and neither the other
-    vectors nor the precision matter.
+    The pre-image of the image of a row is that row (for methods that declare ``exact``), and that of a vector between
+    two rows is a point between them. Iterations never end farther away than they began. Results are finite far away,
+    for repeated rows, zero vectors and a single anchor. The linear kernel gives linear PCA, the reported error is
+    correct, and results depend neither on the other vectors nor on the precision.
 
     Parameters
     ----------
     method : str or method
         The method, or its name.
     kernel : Kernel
-        A kernel that it serves.
+        A kernel that the method supports.
     X : array-like of shape (n_samples, n_features)
-        Rows to check it on: a few dozen.
+        Rows for the checks: a few dozen.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def returns(method: Any, kernel: Kernel, X: np.ndarray) -> None:
 
 
 def moves(method: Any, kernel: Kernel, X: np.ndarray) -> None:
-    """A vector between two rows has a pre-image between them: not the nearest anchor, nor where the search began.
+    """A vector between two rows has a pre-image between them: not the nearest anchor, nor the starting point.
 
     The point in the middle is known. Vectors for which it is not clearly nearer than every anchor (a kernel with a
     kink at each row) are left out, and methods that return anchors by definition (``of_anchors``) are not judged.
@@ -108,7 +108,7 @@ def _neighbours(X: np.ndarray, p: int) -> np.ndarray:
 
 
 def descends(method: Any, kernel: Kernel, X: np.ndarray) -> None:
-    """A method that iterates ends no farther from the vector than the nearest anchor, and than the row it was given."""
+    """A method that iterates ends no farther from the vector than the nearest anchor, or than the given row."""
     if not hasattr(method, "max_iter"):
         return
     subspace = _subspace(kernel, X, q=2)
@@ -125,7 +125,7 @@ def descends(method: Any, kernel: Kernel, X: np.ndarray) -> None:
 
 
 def finite(method: Any, kernel: Kernel, X: np.ndarray) -> None:
-    """Nothing is NaN: far off, for repeated rows, for vectors that are zero, or with a single anchor."""
+    """Results are finite: far away, for repeated rows, for zero vectors, and with a single anchor."""
     repeated = np.vstack([X, X[:SOME], X[:SOME]])
     for rows in (X, repeated, X[:1]):
         subspace = _subspace(kernel, rows, q=2)
@@ -139,7 +139,7 @@ def finite(method: Any, kernel: Kernel, X: np.ndarray) -> None:
 
 
 def linear_is_pca(method: Any, kernel: Kernel, X: np.ndarray) -> None:
-    """With the linear kernel it is the inverse of linear PCA, for methods that are exact and serve it."""
+    """With the linear kernel it is the inverse of linear PCA, for exact methods that support it."""
     subspace = _subspace(Linear(), X, q=2)
     if not getattr(method, "exact", False) or not _serves(method, subspace):
         return
@@ -160,7 +160,7 @@ def truthful(method: Any, kernel: Kernel, X: np.ndarray) -> None:
 
 
 def one_by_one(method: Any, kernel: Kernel, X: np.ndarray) -> None:
-    """The pre-image of a vector does not depend on the others, and nothing that was given is written to."""
+    """The pre-image of a vector does not depend on the others, and no argument is overwritten."""
     subspace = _subspace(kernel, X, q=2)
     Z, B = subspace.Z.copy(), subspace.axes.B.copy()
     for target, rows in _targets(subspace, X):
@@ -174,7 +174,7 @@ def one_by_one(method: Any, kernel: Kernel, X: np.ndarray) -> None:
 
 
 def single_precision(method: Any, kernel: Kernel, X: np.ndarray) -> None:
-    """float32 gives float32, near what float64 gives."""
+    """float32 gives float32, close to the result in float64."""
     low = X.astype(np.float32)
     single, double = _subspace(kernel, low, q=2), _subspace(kernel, low.astype(float), q=2)
     some = low[: 2 * SOME]

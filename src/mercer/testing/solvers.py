@@ -1,4 +1,4 @@
-"""Laws of eigensolvers: each runs the solver itself on a matrix, without the guard that replaces one that fails."""
+"""Laws of eigensolvers: each runs the solver itself on a matrix, without the fallback for solvers that fail."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def check_solver(solver: Any, A: Any, q: int, tol: float | None = None) -> None:
     """Check a solver, or the name of one, on a symmetric positive semi-definite matrix A: q largest pairs.
 
     The solver is called directly, as ``solver(operator, q, rng)``: :func:`mercer.eigen.eigenpairs` replaces a solver
-    that fails by another one, which would hide the failure. That it is not replaced there is one of the laws.
+    that fails by another one, which would hide the failure. One of the laws is that it is not replaced there.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def check_solver(solver: Any, A: Any, q: int, tol: float | None = None) -> None:
     q : int
         Pairs.
     tol : float, default=None
-        The residual ‖Av − λv‖ that is accepted, as a share of λ₁; by default the solver's ``tol``, LAPACK's own
-        threshold where the solver is ``direct`` and ``complete``, and 1e-6 for others.
+        The accepted residual ‖Av − λv‖, as a share of λ₁; by default the solver's ``tol``, LAPACK's own threshold if
+        the solver is ``direct`` and ``complete``, and 1e-6 for others.
 
     Examples
     --------

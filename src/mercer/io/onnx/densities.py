@@ -1,4 +1,4 @@
-"""Coordinates, distances and densities of rows by the engine's own functions, on tensors of a graph."""
+"""Coordinates, distances and densities of rows on tensors of a graph, by mercer's own functions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,7 +58,7 @@ def split(subspace: Subspace, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def density_energy(density: FeatureGaussian, x: Tensor) -> Tensor:
-    """Return L̂ of Zhou eq. 16, or r² where ρ = 0."""
+    """Return L̂ of Zhou eq. 16, or r² if ρ = 0."""
     return energy(*split(density.subspace, x), in_graph(density.subspace, x).variances, density.rho)
 
 
@@ -74,7 +74,7 @@ def log_sum_exp(logs: Tensor) -> Tensor:
 
 
 def joint_of_classes(densities: Sequence[FeatureGaussian], x: Tensor, log_prior: Any, shares: Any) -> Tensor:
-    """Return what :func:`mercer.rkhs.classes.class_joint` does: (n, n_classes)."""
+    """Return the result of :func:`mercer.rkhs.classes.class_joint`: (n, n_classes)."""
     subspaces, rho = [density.subspace for density in densities], densities[0].rho
     parts = [relative_split(subspace, x) for subspace in subspaces]
     if rho == 0:
@@ -102,7 +102,7 @@ def _limit(parts: Sequence, subspaces: Sequence[Subspace], log_prior: np.ndarray
 
 
 def _finer(parts: Sequence, subspaces: Sequence[Subspace], rho: float) -> Tensor:
-    """Return L̂ at a small ρ, by which ties are broken; 0 where nothing varies within the classes."""
+    """Return L̂ at a small ρ, by which ties are broken; 0 if nothing varies within the classes."""
     if rho == 0:
         return columns([r2 * 0.0 for _, r2 in parts])
     energies = []

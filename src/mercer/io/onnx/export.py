@@ -21,11 +21,11 @@ INPUT = "X"
 
 
 def to_onnx(model: Any, methods: str | Sequence[str] | None = None, *, dtype: Any = None, recipe: Any = None) -> Any:
-    """Return a fitted estimator as an ONNX model, which any ONNX runtime applies to rows without Python.
+    """Convert a fitted estimator to an ONNX model, which any ONNX runtime applies to rows without Python.
 
-    The graph holds the formula k(x, Z)B − offset, and what distances and densities make of it. The number of rows is
-    free. ``transform`` alone is computed in ``dtype``; distances and densities, which are differences of near-equal
-    numbers, are computed in float64 inside the graph.
+    The graph holds the formula k(x, Z)B − offset, and those of distances and densities. The number of rows is free.
+    ``transform`` alone is computed in ``dtype``; distances and densities, which are differences of near-equal numbers,
+    are computed in float64 inside the graph.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _dtype(model: Any, dtype: Any) -> np.dtype:
 
 
 def _rows_dtype(model: Any) -> Any:
-    """Return the dtype of the anchors; float64 where these are row numbers."""
+    """Return the dtype of the anchors; float64 if these are row numbers."""
     model = getattr(model, "best_estimator_", model)
     subspaces = model._subspaces() if hasattr(model, "_subspaces") else [model._subspace]
     return np.result_type(subspaces[0].Z.dtype, np.float32)

@@ -1,7 +1,7 @@
-"""ONNX graphs as one more array library: the engine's own formulas, applied to a ``Tensor``, write the graph.
+"""ONNX graphs as an array library: mercer's own formulas, applied to a ``Tensor``, write the graph.
 
-The engine is written in the names of the Array API standard. A ``Tensor`` follows the standard as far as kernels,
-subspaces and densities need it, and every operation on it becomes a node. Operations on constants are computed at once.
+The formulas use the names of the Array API standard. A ``Tensor`` follows the standard as far as kernels, subspaces and
+densities need it, and every operation on it becomes a node. Operations on constants are computed at once.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ SAMPLE_ROWS = 2  # of the small input that is computed along with the graph, for
 
 
 class Sink(Protocol):
-    """Where nodes and constants are written."""
+    """The target to which nodes and constants are written."""
 
     def constant(self, array: np.ndarray) -> str:
         """Store a constant and return its name."""
@@ -89,7 +89,7 @@ class Tensor:
 
     @property
     def device(self) -> "Tensor":
-        """The tensor itself: arrays that are made beside it belong to its graph and have as many rows."""
+        """The tensor itself: new arrays on its device belong to its graph and have as many rows."""
         return self
 
     @property

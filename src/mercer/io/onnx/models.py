@@ -1,4 +1,4 @@
-"""Which methods of which estimator become outputs of a graph."""
+"""The methods of each estimator that become outputs of a graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -75,7 +75,7 @@ METHODS[KernelPCAMixture] = {
 
 
 def _joint(model: KernelPCAClassifier, x: Tensor) -> Tensor:
-    """log p_c + log density, or what ranks the classes alike: (n, n_classes)."""
+    """log p_c + log density, or values with the same ranking of classes: (n, n_classes)."""
     with np.errstate(divide="ignore"):
         log_prior = np.log(model.class_prior_)
     if model.density is None:

@@ -1,4 +1,4 @@
-"""Monitors in a graph: T², SPE and their tail probabilities. The graph takes every row for a new one."""
+"""Monitors in a graph: T², SPE and their tail probabilities. The graph treats every row as new."""
 
 from typing import Any
 

@@ -135,7 +135,7 @@ def astype(x: Tensor, dtype: Any, *, copy: Any = True) -> Tensor:
 
 
 def full(shape: Sequence[int], value: float, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return an array of one number, of as many rows as ``device`` has where the shape says so."""
+    """Return an array of one number, with as many rows as ``device`` if the shape requires it."""
     constant = Tensor(device.graph, np.full([1] * len(shape), value, dtype))
     values = np.full(shape, value, dtype)
     if not isinstance(shape[0], Batch):

@@ -1,4 +1,4 @@
-"""What is done to rows before a model sees them: scalers of pipelines, and the recipe of a model file."""
+"""The preprocessing of rows: scalers of pipelines, and the recipe of a model file."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ def _min_max(step: MinMaxScaler, x: Tensor) -> Tensor:
 
 
 def recipe_step(recipe: Recipe) -> Step:
-    """Return the scaling of a model file; missing numbers are filled where the recipe fills them with a mean."""
+    """Return the scaling of a model file; missing numbers are filled if the recipe fills them with a mean."""
     if recipe.missing == "impute":
         raise ValueError(
             "This model fills missing cells by kernel PCA, which ONNX cannot. Fit it with --missing drop or mean."

@@ -28,7 +28,7 @@ from ..basis import TALL
 from ..landmarks import ROWS_EACH
 
 ARRAYS = LANES + 4  # m × m: partial sums of products, a product for each thread, K and its factor
-MOST_PRODUCTS = 10**9  # of numbers for one tile: a tenth of a second, so that Ctrl-C is answered
+MOST_PRODUCTS = 10**9  # of numbers for one tile: a tenth of a second, so that Ctrl-C works
 SAME = 1e-12  # ‖φᵢ − φⱼ‖² / k(xᵢ, xᵢ) of rows that are equal up to rounding errors
 
 
@@ -62,7 +62,7 @@ class Likelihood:
         K, M, negative = _block(K, kept), _second_moment(kernel.onto(Z[kept]), X, p, len(kept)), 0.0
         if not kernel.definite:
             K, M, negative = _positive_part(K, M, eps)
-        some = np.flatnonzero(K.diagonal() > EPS * K.diagonal().max())  # a row at the origin spans nothing
+        some = np.flatnonzero(K.diagonal() > EPS * K.diagonal().max())  # the image of a row at the origin is 0
         kept = kept[some]
         shares = np.bincount(first, take(p, candidates))[kept]
         shares = shares / max(shares.sum(), EPS)
