@@ -301,7 +301,7 @@ def build(model: str, settings: dict[str, Any]) -> Any:
     kernel = _kernel(settings)
     if model != "monitor":
         return _estimator(model, model, params | {"kernel": kernel})
-    own = {name: params.pop(name) for name in ("alpha", "lags", "contamination") if name in params}
+    own: dict[str, Any] = {name: params.pop(name) for name in ("alpha", "lags", "contamination") if name in params}
     own |= {name: params[name] for name in ("random_state",) if name in params}
     if set(params) - {"random_state"} or not _has_default_kernel(settings):  # else the monitor chooses the model inside
         own["estimator"] = _estimator("kpca", "monitor", params | {"kernel": kernel})
