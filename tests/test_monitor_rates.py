@@ -221,6 +221,23 @@ def test_the_share_of_abnormal_training_rows_is_left_out(share):
     assert auto.contamination_ == pytest.approx(share, abs=0.02)
 
 
+def test_limits_follow_normal_rows_though_abnormal_ones_were_said_to_be_among_them():
+    X = table(300, 1)
+    monitor = KernelPCAMonitor(contamination=0.1, random_state=0).fit(X)
+    assert np.mean(monitor.predict(X) < 0) == 0.1
+    assert np.mean(monitor.predict(table(2000, 2)) < 0) < 0.03
+
+
+def test_how_much_of_a_share_the_isolation_shows():
+    normal = np.random.default_rng(0).exponential(size=450) ** 2
+    assert trimming.shown(normal, 0.1) < 0.02
+    assert trimming.shown(np.append(normal, np.full(50, 500.0)), 0.1) == 0.1
+    assert trimming.shown(np.append(normal, np.full(250, 500.0)), 0.3571) == 0.3571
+    assert trimming.shown(np.append(normal, np.full(25, 500.0)), 0.1) == pytest.approx(0.05, abs=0.015)
+    assert trimming.shown(np.append(np.zeros(450), np.arange(50.0)), 0.1) == 0.1
+    assert trimming.shown(normal, 0.0) == 0.0
+
+
 def test_clean_rows_are_not_suspect():
     draws = {"normal": table, "uniform": lambda n, seed: np.random.default_rng(seed).uniform(size=(n, 5))}
     draws["heavy tails"] = lambda n, seed: np.exp(table(n, seed))

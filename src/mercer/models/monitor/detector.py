@@ -59,9 +59,10 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         Each row is seen together with as many predecessors. The first rows of a run, which have fewer, are left out of
         the fit; when they are scored, the first row of the run stands in for what is missing.
     contamination : float in [0, 0.5) or "auto", default=0.0
-        The share of the training rows that may be abnormal: as many of the most isolated rows are left out of the
-        limits, and twice as many out of the axes. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows
-        that are too isolated to be normal; ``contamination_`` reports it.
+        The share of the training rows that may be abnormal: as many of the most isolated rows are called abnormal, and
+        twice as many are left out of the axes. Those that a heavy tail explains stay in the limits, which would be too
+        tight without them. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows that are too isolated to
+        be normal; ``contamination_`` reports it.
     n_landmarks : int, default=400
         Landmarks of the default estimator where there are more rows than that. Half as many score rows four times as
         fast, and find a little less.
@@ -81,7 +82,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     serial_share_ : float
         The share of the columns that are correlated from one row to the next.
     contamination_ : float
-        The share of the training rows that was left out.
+        The share of the training rows that is called abnormal.
     suspect_share_ : float
         The share of the training rows that look abnormal: those more isolated than a heavy tail explains, at most 0.1.
     solver_ : MonitorReport

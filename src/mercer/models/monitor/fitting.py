@@ -19,7 +19,7 @@ from .default import MOST_ROWS, InnerScaler, fit_default
 from .lags import ages, as_runs, lagged
 from .limits import Limits
 from .training import TrainingRows, training_rows
-from .trimming import MARGIN, MOST_LEFT_OUT, SUPPOSED, isolation, nearest, suspects
+from .trimming import MARGIN, MOST_LEFT_OUT, SUPPOSED, isolation, nearest, shown, suspects
 
 HELD_OUT_ROWS = 10_000  # that limits are set by
 
@@ -89,7 +89,7 @@ class Fitting:
         rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
         checks.check_enough(rows, self.lags)
         rows = rows if self.in_time_ else shuffled(rows, rng)
-        for_axes, for_limits = self._kept(rows, rng)
+        for_axes, for_limits, normal = self._kept(rows, rng)
         self.__dict__.pop("mean_", None)
         if not is_objects(rows):
             self.mean_ = rows[for_axes].mean(axis=0)
@@ -102,7 +102,7 @@ class Fitting:
         checks.warn_of_few_rows(model, len(rows))
         values = self._values(rows, for_axes, for_limits, again)
         self._calibrate(values[~np.isnan(values[:, 0])])
-        self.training_ = self._record(rows, values, for_limits)
+        self.training_ = self._record(rows, values, normal)
         if self.in_time_ and self.limits == "holdout" and len(self.calibration_) > TENTHS:
             checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T))
 
@@ -114,21 +114,22 @@ class Fitting:
         if self.lags and not self.in_time_:
             raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
 
-    def _kept(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that axes and limits are found on: all but the most isolated, two masks."""
+    def _kept(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Masks of the rows that axes and limits are found on, and of those that are called normal."""
+        every = np.ones(len(rows), bool)
         if is_objects(rows):
             self.suspect_share_ = self.contamination_ = 0.0
-            return np.ones(len(rows), bool), np.ones(len(rows), bool)
+            return every, every, every
         scaled = InnerScaler().fit_transform(np.asarray(rows, float))
         self.suspect_share_ = suspects(scaled, rng)
         auto = self.contamination == "auto"
         self.contamination_ = self.suspect_share_ if auto else float(self.contamination)
         checks.warn_of_abnormal(self.suspect_share_, self.contamination_)
         if self.contamination_ == 0:
-            return np.ones(len(rows), bool), np.ones(len(rows), bool)
+            return every, every, every
         isolated = isolation(scaled, SUPPOSED if auto else self.contamination_, rng)  # by which the share was found
         for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
-        return for_axes, nearest(isolated, self.contamination_)
+        return for_axes, nearest(isolated, shown(isolated, self.contamination_)), nearest(isolated, self.contamination_)
 
     def _recipe(self, X: np.ndarray, rng: np.random.Generator) -> tuple[Any, Fit]:
         """The fitted estimator, and a function that fits it again on other rows."""
@@ -154,12 +155,12 @@ class Fitting:
             values[unseen] = np.column_stack(t2_and_spe(self.estimator_, rows[unseen]))
         return values
 
-    def _record(self, rows: np.ndarray, values: np.ndarray, for_limits: np.ndarray) -> TrainingRows | None:
+    def _record(self, rows: np.ndarray, values: np.ndarray, normal: np.ndarray) -> TrainingRows | None:
         """Remember the training rows where a model cannot judge them, or where some were left out."""
         narrow = self.rules_ is rules.TABLE and self.limits in {"holdout", "loo"}
         if not narrow and self.contamination_ == 0:
             return None
-        verdict = np.where(for_limits, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
+        verdict = np.where(normal, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
         return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
 
     def _seen_values(self, X: np.ndarray, again: Fit) -> tuple[np.ndarray, np.ndarray]:

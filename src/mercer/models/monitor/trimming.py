@@ -13,6 +13,7 @@ MOST_LEFT_OUT = 0.5  # of all rows
 POWER = 0.5  # shape of the Weibull tail of normal rows: heavier than that of a normal distribution
 BODY = 0.85  # quantile that with the median gives the slope of the tail
 SURE = 2.0  # standard errors
+LIKELY = 1.0  # of them, where the user says that there are abnormal rows
 
 
 def suspects(X: np.ndarray, rng: np.random.Generator) -> float:
@@ -35,15 +36,31 @@ def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: 
     return share
 
 
-def _excess(ordered: np.ndarray, share: float, body: float, sure: float) -> float:
-    """Return the largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), S(v) the expected share of normal values above v."""
+def _excess(ordered: np.ndarray, share: float, body: float, sure: float, tied: float = 0.0) -> float:
+    """Return the largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), S(v) the expected share of normal values above v.
+
+    Where so many values are equal that there is no tail, ``tied``.
+    """
     n = len(ordered)
     middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, body])
     if upper <= middle:
-        return 0.0
+        return tied
     normal = (1 - share) / 2 * (2 * (1 - body)) ** ((ordered - middle) / (upper - middle))
     beyond = 1 - np.arange(n) / n - normal - sure * np.sqrt(normal / n)
     return float(np.max(beyond[ordered >= upper]))
+
+
+def shown(isolated: np.ndarray, share: float) -> float:
+    """Return how much of a given share of abnormal rows is left out of the limits: no more than the isolation shows.
+
+    Rows that the tail of the others explains are as likely normal, and limits without them would be too tight. The tail
+    is that of the rows without the given share; as long as it leaves fewer rows unexplained, by one standard error,
+    these are the share.
+    """
+    ordered = np.sort(isolated**POWER)
+    while share > (found := max(_excess(ordered, share, BODY, LIKELY, tied=share), 0.0)) + 1 / len(ordered):
+        share = found
+    return share
 
 
 def isolation(X: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
