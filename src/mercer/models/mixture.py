@@ -87,15 +87,16 @@ class KernelPCAMixture(
         How ``sample`` finds pre-images: a name or an instance from :mod:`mercer.preimage`.
     init : {"auto", "spectral", "random", "kmeans"} or array-like of shape (n_samples, n_clusters), default="auto"
         Initial responsibilities of EM: by spectral clustering of the neighbours, random, by kernel k-means, or an
-        array. ``"auto"`` is the spectral start alone at a local width, and otherwise spectral, k-means and random ones
-        in turn. With ``n_parts`` above 1, the likelihood does not depend on which Gaussians form a cluster: ``"auto"``
-        is the spectral start alone, and an array may have a column for each Gaussian, those of a cluster side by side.
+        array. ``"auto"`` uses only the spectral start at a local width, and otherwise spectral, k-means and random ones
+        in turn. With ``n_parts`` above 1 the likelihood does not depend on which Gaussians form a cluster: ``"auto"``
+        then uses only the spectral start, and an array may have a column for each Gaussian, those of a cluster side by
+        side.
     n_init : int, default=10
-        Number of initialisations; the result of highest likelihood is kept. The spectral start, if it is the only kind,
-        and an array are one initialisation.
+        Number of initialisations; the result of highest likelihood is kept. The spectral start alone, or an array,
+        counts as one initialisation.
     loadings : {"direct", "em"}, default="direct"
-        How the axes of a cluster are found in an iteration: at once, from eigenpairs (Zhou eq. 20), or by a step of EM
-        for the matrices Qᵢ (eq. 11), which ends at the same axes after many more iterations.
+        How an iteration finds the axes of a cluster: directly, from eigenpairs (Zhou eq. 20), or by a step of EM for
+        the matrices Qᵢ (eq. 11), which converges to the same axes after many more iterations.
     max_iter : int, default=200
         Maximum number of EM iterations for each initialisation.
     tol : float, default=1e-5
@@ -189,7 +190,7 @@ class KernelPCAMixture(
     )
 
     def _check_parts(self) -> None:
-        """Raise an error if the parts of the model, as a file holds them, do not fit each other."""
+        """Raise an error if the parts of a model from a file do not fit each other."""
         validation.check_features(self, self._subspaces())
         if not np.array_equal(np.unique(self._grouping[1]), np.arange(len(self.weights_))):
             raise ValueError(f"its Gaussians are not those of {len(self.weights_)} clusters")
@@ -232,7 +233,7 @@ class KernelPCAMixture(
             yield best, best.last.mixture(coordinates)
 
     def _components(self, n_components: Any) -> list:
-        """Return the number of axes wanted for each cluster."""
+        """Return the requested number of axes of each cluster."""
         if n_components is None or isinstance(n_components, int | np.integer):
             return [n_components] * self.n_clusters
         q = list(n_components)
@@ -305,7 +306,7 @@ class KernelPCAMixture(
         return responsibilities
 
     def _warn(self, q: list) -> None:
-        """Warn of fewer clusters or components than wanted, and if EM has not converged."""
+        """Warn of fewer clusters or components than requested, and if EM has not converged."""
         k, wanted = len(self.weights_), [q[part.cluster] for part in self.parts_]
         if k < self.n_clusters:
             warn(

@@ -1,4 +1,4 @@
-"""The estimator that a monitor takes where none is given: rules for scaling, width and components of raw tables."""
+"""The default estimator of a monitor: rules for scaling, width and components of unscaled tables."""
 
 import warnings
 from typing import Annotated, Any

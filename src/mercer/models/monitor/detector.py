@@ -1,4 +1,4 @@
-"""A detector of abnormal rows by the two charts of process monitoring."""
+"""The detector of abnormal rows, by the two charts of process monitoring."""
 
 from copy import copy
 from numbers import Integral, Real
@@ -36,38 +36,38 @@ LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     """Detect abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
 
-    T² = Σ y²/λ grows where a row is far from the mean along the axes; SPE = r² grows where it leaves the subspace. Both
-    are turned into tail probabilities under rows that the model has not seen. The score of a row is the logarithm of
-    their joint tail probability, and normal rows raise alarms at the rate ``alpha``.
+    T² = Σ y²/λ is large if a row is far from the mean along the axes; SPE = r² is large if it is far from the subspace.
+    Both are converted to tail probabilities among rows that the model has not seen. The score of a row is the logarithm
+    of their joint tail probability, and normal rows raise alarms at the rate ``alpha``.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        A kernel PCA, or a pipeline that ends with one: any model of mercer that has a ``subspace_``. None for one made
-        for raw tables by rules that depend on ``in_time``; ``solver_`` describes it.
+        A kernel PCA, or a pipeline that ends with one: any model of mercer with a ``subspace_``. None chooses one for
+        unscaled tables, by rules that depend on ``in_time``; ``solver_`` describes it.
     alpha : float, default=0.01
         The share of normal rows that raise an alarm, over both charts together.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"
-        Which rows the tail probabilities come from. ``"holdout"``: rows that the model has not seen, in five folds of
-        blocks of consecutive rows, until there are 10,000. ``"loo"``: each row by the model of all others (a
+        The rows that determine the tail probabilities. ``"holdout"``: rows that the model has not seen, in five folds
+        of blocks of consecutive rows, at most about 10,000. ``"loo"``: each row by the model of all others (a
         ``KernelPCA``, up to some thousand rows). ``"f-chi2"``: the F and g·χ² laws from the training rows.
-        ``"quantile"``: the training rows; like the laws it is optimistic, because the model has seen them.
+        ``"quantile"``: the training rows; the last two are optimistic, because the model has seen these rows.
     in_time : {"auto", True, False}, default="auto"
-        Whether rows are those of a process in time, or exchangeable, as in a table. ``"auto"``: in time where more than
-        half of the columns have a significant correlation from one row to the next.
+        Whether the rows are a process in time, or exchangeable, as in a table. ``"auto"``: in time if more than half of
+        the columns have a significant correlation from one row to the next.
     lags : int, default=0
-        Each row is seen together with as many predecessors. The first rows of a run, which have fewer, are left out of
-        the fit; when they are scored, the first row of the run stands in for what is missing.
+        Number of preceding rows that the model sees together with each row. The first rows of a run, which have fewer,
+        are left out of the fit; when they are scored, the first row of the run replaces the missing ones.
     contamination : float in [0, 0.5) or "auto", default=0.0
         The share of the training rows that may be abnormal: as many of the most isolated rows are called abnormal, and
         twice as many are left out of the axes. Those that a heavy tail explains stay in the limits, which would be too
         tight without them. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows that are too isolated to
         be normal; ``contamination_`` reports it.
     n_landmarks : int, default=400
-        Landmarks of the default estimator where there are more rows than that. Half as many score rows four times as
-        fast, and find a little less.
+        Number of landmarks of the default estimator, if there are more rows. Fewer landmarks score rows faster, and
+        detect a little less.
     random_state : int, RandomState or None, default=None
-        For the folds, and the default estimator's landmarks.
+        Seed for the folds and the landmarks of the default estimator.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     limits_ : Limits
         The limits ``t2`` and ``spe``.
     offset_ : float
-        log α: a score below it is an alarm.
+        log α: scores below it are alarms.
     in_time_ : bool
-        Whether the rows were taken as rows in time.
+        Whether the rows were treated as rows in time.
     serial_share_ : float
         The share of the columns that are correlated from one row to the next.
     contamination_ : float
@@ -86,16 +86,16 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     suspect_share_ : float
         The share of the training rows that look abnormal: those more isolated than a heavy tail explains, at most 0.1.
     solver_ : MonitorReport
-        What was decided: the kind of rows and why, the rules, how many rows were left out, how many independent rows
-        the limits come from; and how well the eigenproblem was solved.
+        The decisions of the fit: the kind of rows and the reason, the rules, the number of rows left out and of
+        independent rows behind the limits; and the accuracy of the eigenpairs.
     rules_ : Rules or None
-        Kernel, width, components and charts of the default estimator; None where one was given.
+        Kernel, width, components and charts of the default estimator; None if an estimator was given.
     mean_ : ndarray of shape (n_features * (lags + 1),)
         The mean of the training rows, without those left out.
     calibration_ : ndarray of shape (n_calibration, 2)
-        T² and SPE of the rows that the limits were set by.
+        T² and SPE of the rows that determine the limits.
     n_effective_ : float
-        The number of independent rows that the calibration rows are worth; fewer than they are where rows are in time.
+        The effective number of independent calibration rows; smaller than their number if rows are in time.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows of normal operation; say by ``contamination`` how many may be abnormal.
+            Rows of normal operation; set ``contamination`` if some may be abnormal.
         y : None
             Not used; present by convention.
         groups : array-like of shape (n_samples,), default=None
@@ -221,7 +221,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     def score_samples(self, X: Any, groups: Any = None) -> np.ndarray:
         """Return the log tail probability of each row, the lower the more abnormal; below log α is an alarm.
 
-        It is read from the ranks of the calibration rows, and beyond the largest of them from a fitted law. With
+        It follows from the ranks of the calibration rows, and beyond the largest of them from a fitted law. With
         ``contamination``, training rows that were left out as abnormal are alarms, and the others are not.
         """
         check_is_fitted(self)
@@ -261,11 +261,11 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         return np.where(charts.alarms(beyond, rule, _starts(as_runs(groups, len(beyond)))), -1, 1)
 
     def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
-        """Return a p-value of each row: valid in finite samples where new rows are exchangeable with held-out ones.
+        """Return a p-value of each row: valid in finite samples if new rows are exchangeable with held-out ones.
 
         The smallest possible value is 1/(n + 1) for n calibration rows. For rows in time n is ``n_effective_``, the
-        number of independent rows that they are worth. ``limits="quantile"`` and ``"f-chi2"`` give no valid p-values:
-        the model has seen its calibration rows.
+        effective number of independent rows. ``limits="quantile"`` and ``"f-chi2"`` give no valid p-values: the model
+        has seen its calibration rows.
         """
         values = np.column_stack(self.statistics(X, groups))
         kept = [["t2", "spe"].index(chart) for chart in self._charts]
@@ -291,10 +291,10 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, most often those of an alarm; with lags, whole runs.
+            Rows, usually those of an alarm; with lags, whole runs.
         of : {"joint", "spe", "t2"}, default=None
-            The statistic; ``"joint"`` is T²/limit + SPE/limit. None for what alarms come from: the joint statistic, or
-            SPE where it alone counts.
+            The statistic; ``"joint"`` is T²/limit + SPE/limit. None for the statistic that raises alarms: the joint
+            one, or SPE if only SPE is used.
         groups : array-like of shape (n_samples,), default=None
             The run of each row.
         by_lags : bool, default=False
@@ -303,7 +303,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         Returns
         -------
         contributions : ndarray of shape (n_samples, n_features) or (n_samples, lags + 1, n_features)
-            The largest names the variable to look at first.
+            The variable with the largest contribution is the one to look at first.
         """
         check_is_fitted(self)
         of = of or ("joint" if np.isfinite(self.limits_.t2) else "spe")
@@ -328,14 +328,14 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in the order of time; a frame with a time index is looked at for gaps.
+            Rows in the order of time; a frame with a time index is checked for gaps.
         smoothing : float in (0, 1], default=0.2
-            The weight of the newest row in the exponential average; 1 for no smoothing. Limits are set anew, by the
-            calibration rows smoothed alike: smaller values find smaller, lasting faults.
+            The weight of the newest row in the exponential average; 1 for no smoothing. Limits are computed from the
+            calibration rows with the same smoothing. Smaller values find smaller, lasting faults.
         run : int or tuple of two ints, default=1
             The rule for an alarm, as in :meth:`predict`.
         groups : array-like of shape (n_samples,), default=None
-            The run of each row; smoothing and run rules begin anew in each.
+            The run of each row; smoothing and run rules start again in each.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How a monitor is fitted: what kind of rows they are, which of them count, the model, and its calibration."""
+"""The fit of a monitor: the kind of rows, the rows to leave out, the model, and its calibration."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -54,7 +54,7 @@ class Fitting:
     compression_: Maybe[Any]
 
     def _check_parts(self) -> None:
-        """Raise an error if the estimator, as a file holds it, has no axes."""
+        """Raise an error if the estimator of a monitor from a file has no axes."""
         if not hasattr(parts(self.estimator_)[1], "subspace_"):
             raise ValueError(f"estimator_ is a {type(self.estimator_).__name__} without components")
 

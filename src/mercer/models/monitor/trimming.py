@@ -5,7 +5,7 @@ import numpy as np
 from ..._core.tiles import map_rows
 from ...kernels import sqdist
 
-REFERENCE = 2000  # rows by which others are judged
+REFERENCE = 2000  # number of rows to which others are compared
 NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a row's surroundings
 SUPPOSED = 0.1  # share of abnormal rows in one cluster that is seen if the share is not known
 MARGIN = 2.0  # times the share of abnormal rows is left out of the axes: a share may be too small, a row too dense
