@@ -1,4 +1,4 @@
-"""Latencies and frame rates of the explorer, measured in Chromium: ``python benchmarks/explorer.py --rows 2000,20000``.
+"""Latencies and frame rates of the explorer, measured in Chromium: ``python benchmarks/explorer.py``.
 
 Start (``--start``): from the command to its address and to the drawn map, in a browser that is open, with the CPU time
 of the command by then: on digits, a table of 178 wines and a model file of it, or on the arguments ``--start`` names.
@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import chromium
 from chromium import PROGRAM, Chromium
+from results import Results
 
 from mercer.app.explore.data import of_rows
 from mercer.app.explore.server import Explorer
@@ -131,14 +132,6 @@ def _cpu(process):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def print_starts(browser, folder, given):
-    """Print one line for each way to start."""
-    browser.ask("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
-    for name, arguments in ({given: shlex.split(given)} if given else ways(folder)).items():
-        cells = [f"{what} {value:.2f}" for what, value in started(browser, arguments).items()]
-        print(f"{name or 'digits'}: {', '.join(cells)} (bar {MAP_SECONDS:g} s to the map)", flush=True)
-
-
 def ways(folder):
     """The ways to start: built-in digits, a table, a model file of it."""
     table, model = str(Path(folder) / "wine.csv"), str(Path(folder) / "wine.mercer")
@@ -149,28 +142,58 @@ def ways(folder):
 
 
 def main():
-    """Print one line for each number of rows, with the bar behind each figure that has one."""
+    """Measure the starts and the tables, and show them in the documentation where all of them were measured."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(map(str, ROWS)), help="numbers of rows, separated by commas")
+    parser.add_argument("--rows", help="numbers of rows, separated by commas, and no starts")
     parser.add_argument("--start", nargs="?", const="", help="measure starts only; its value: arguments of the command")
     options = parser.parse_args()
     if PROGRAM is None:
         raise SystemExit("There is no Chromium: apt install chromium")
     chromium.PATIENCE = PATIENCE
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {COLUMNS} columns")
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} cores, load {load:.1f}, {COLUMNS} columns")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Chromium(folder) as browser:
-        if options.start is not None:
-            print_starts(browser, folder, options.start)
+        counts = ROWS if options.rows is None else [int(n) for n in options.rows.split(",")]
+        tables = {} if options.start is not None else {n: told(f"{n} rows", measured(browser, n), n) for n in counts}
+        if options.rows is not None:
             return
-        for n in map(int, options.rows.split(",")):
-            found = measured(browser, n)
-            cells = [f"{name} {value:.3g}" + _bar(name, n) for name, value in found.items()]
-            print(f"{n:>7} rows: " + ", ".join(cells), flush=True)
+        browser.ask("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
+        commands = {options.start: shlex.split(options.start)} if options.start else ways(folder)
+        starts = {name or "digits": told(name, started(browser, words)) for name, words in commands.items()}
+    if tables:
+        publish(tables, starts, load)
 
 
-def _bar(name, n):
-    bar = BARS.get(name, {}).get(n)
-    return "" if bar is None else f" (bar {bar:g})"
+def told(name, figures, n=None):
+    """Print the figures of one table or start as they are found, with their bars, and return them."""
+    bars = {what: f" (bar {BARS[what][n]:g})" for what in figures if n in BARS.get(what, {})}
+    print(
+        f"{name}: " + ", ".join(f"{what} {value:.3g}{bars.get(what, '')}" for what, value in figures.items()),
+        flush=True,
+    )
+    return figures
+
+
+def publish(tables, starts, load):
+    """Keep the figures in a file, and show them on the explorer's page."""
+    kept = Results("explorer", again=True)
+    for n, figures in tables.items():
+        kept.once(lambda figures=figures: figures, n)
+    for name, figures in starts.items():
+        kept.once(lambda figures=figures: figures, name)
+    lines = _table(f"{COLUMNS} columns", {f"{n:,} rows": of for n, of in tables.items()})
+    lines += ["", *_table("from the command", starts), ""]
+    lines += [
+        f"Load average at the beginning: {load:.1f} on {os.cpu_count()} cores. Bar to the map: {MAP_SECONDS:g} s."
+    ]
+    kept.publish("explorer.md", lines)
+
+
+def _table(first, rows):
+    """Return the lines of a table: a name and its figures in each row."""
+    names = list(next(iter(rows.values())))
+    lines = [f"| {first} | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    return lines + [f"| {row} | " + " | ".join(f"{of[name]:.3g}" for name in names) + " |" for row, of in rows.items()]
 
 
 if __name__ == "__main__":
