@@ -74,7 +74,7 @@ class _Memory:
         self.inverse[:, rows], self.scale[rows] = 0, 0
 
     def direction(self, rows: np.ndarray, g: np.ndarray, first: float) -> np.ndarray:
-        """Return −Hg by the two loops, or the gradient scaled to the length ``first`` if there are no steps yet."""
+        """Return −Hg by the two loops, or the gradient scaled to the length ``first`` before the first step."""
         D, order = g.copy(), [(self.at + i) % MEMORY for i in range(MEMORY)]
         weights = {}
         for i in reversed(order):

@@ -45,7 +45,7 @@ class View:
         self.own_map = hasattr(last, "subspace_") and hasattr(last, "preimages")
         self.estimator = inside if self.own_map else None
         self.map = last if self.own_map else _stand_in(last, self.rows)
-        self.about: dict[str, Any] = {}  # what the page is told of the model
+        self.about: dict[str, Any] = {}  # the description of the model for the page
         if isinstance(self.map.kernel_, Precomputed):
             raise Refused("A model of a precomputed kernel has no rows to show. Fit a model on the rows themselves.")
 
