@@ -26,6 +26,7 @@ from mercer.kernels import RBF, Polynomial, Precomputed, Sigmoid
 from mercer.rkhs import FeatureGaussian, principal_subspace
 from mercer.rkhs.basis import Coordinates
 from mercer.rkhs.em import EMPTY, by_chance, by_kmeans, by_spectrum, em
+from mercer.rkhs.mixture import LAPACK_SIDE
 
 pytestmark = [*usual, pytest.mark.filterwarnings("ignore:The clusters have")]
 
@@ -261,6 +262,24 @@ def test_em_ends_at_a_fixed_point_and_says_so(X):
     np.testing.assert_allclose(again.responsibilities_, model.responsibilities_, atol=1e-6)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
         assert not mixture(max_iter=1).fit(X).converged_
+
+
+def test_axes_refined_from_those_before_are_the_best_ones(monkeypatch):
+    """Many coordinates: EM ends where it does with all axes found anew in every iteration, and never goes back."""
+    X = np.random.default_rng(0).normal(size=(320, 8))
+    X[:160, 0] += 4
+    settings = {"n_components": [2, 1], "init": "kmeans", "n_init": 1, "tol": 1e-14, "max_iter": 500, "random_state": 0}
+    refined = KernelPCAMixture(2, **settings).fit(X)
+    assert len(X) > LAPACK_SIDE
+    assert refined.n_iter_ > 5
+    monkeypatch.setattr("mercer.rkhs.mixture.LAPACK_SIDE", np.inf)
+    anew = KernelPCAMixture(2, **settings).fit(X)
+    assert refined.n_components_.tolist() == anew.n_components_.tolist() == [2, 1]
+    assert np.diff(refined.lower_bounds_).min() > -1e-12
+    np.testing.assert_allclose(refined.responsibilities_, anew.responsibilities_, atol=1e-6)
+    assert_equal_models(refined, anew, X, tol=1e-6)
+    for one, other in zip(refined.densities_, anew.densities_, strict=True):
+        np.testing.assert_allclose(one.subspace.variances, other.subspace.variances, rtol=1e-8)
 
 
 def test_axes_are_given_to_each_cluster_by_its_number(X):

@@ -29,7 +29,7 @@ from ..rkhs import FeatureGaussian, Subspace
 from ..rkhs.basis import Coordinates
 from ..rkhs.em import Run, Start, best_run, by_chance, by_kmeans, by_spectrum, em, in_parts
 from ..rkhs.landmarks import choose
-from ..rkhs.mixture import FeatureMixture, component, loading_step, posterior, summed
+from ..rkhs.mixture import FeatureMixture, components, loading_steps, posterior, summed
 from ..rkhs.positive import given
 from . import diagnostics, validation
 from .base import fitted_copy
@@ -39,7 +39,7 @@ from .kernel_parameter import KernelParameterMixin, with_width
 from .parameters import AT_LEAST_0, AT_LEAST_1, POSITIVE, KernelLike, check_count, constraints, generator
 
 WHOLE = 1_000  # samples up to which "auto" factors the whole Gram matrix
-UPDATES = {"direct": component, "em": loading_step}
+UPDATES = {"direct": components, "em": loading_steps}
 STARTS = {
     "auto": ("spectral", "kmeans", "random"),
     "spectral": ("spectral",),

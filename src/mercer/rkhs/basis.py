@@ -218,6 +218,11 @@ class Coordinates:
         return self.F.shape[1]
 
     @cached_property
+    def sqnorms(self) -> np.ndarray:
+        """k(xₙ, xₙ) = ‖fₙ‖² + outsideₙ: (n,)."""
+        return np.sum(self.F**2, axis=1) + self.outside
+
+    @cached_property
     def gram(self) -> np.ndarray:
         """⟨fₙ, fₘ⟩, which is K if the basis spans all φ(xₙ): (n, n)."""
         return self.F @ self.F.T if self.K is None else self.K

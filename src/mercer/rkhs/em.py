@@ -18,7 +18,7 @@ from ..kernels import Kernel
 from ..kernels.base import in_float64
 from ..kernels.width import NEIGHBOUR
 from .basis import Coordinates
-from .mixture import Component, FeatureMixture, component, component_energies, density, posterior
+from .mixture import Component, FeatureMixture, component_energies, components, density, posterior
 
 EMPTY = 1e-10  # of all rows: a component of less weight has lost its rows
 SPECTRAL_ROWS = 1500  # whose affinities are stored and decomposed
@@ -54,13 +54,13 @@ def em(
     q: Sequence[int | None],
     rho: float,
     w: np.ndarray,
-    update: Callable[..., Component] = component,
+    update: Callable[..., list[Component]] = components,
     clusters: np.ndarray | None = None,
 ) -> Iterator[MixtureStep]:
     """Yield the iterations of EM from responsibilities R, without end (Zhou eq. 17–20).
 
-    ``update`` gives a component from its weights and the one before: :func:`component`, the best one at once, or
-    :func:`loading_step`, one step of eq. 11.
+    ``update`` gives the components from their weights and those before: :func:`components`, the best ones at once, or
+    :func:`loading_steps`, one step of eq. 11.
 
     ``q`` has the number of axes of each cluster, ``w`` the weight of each row, summing to 1. ``clusters`` has the
     cluster of each component, by default its own: a cluster is the sum of its components, and EM for this sum is EM for
@@ -70,16 +70,16 @@ def em(
     clusters = np.arange(R.shape[1]) if clusters is None else clusters
     lives = (np.bincount(clusters)[clusters] == 1).astype(float)
     R, lives, filled = _refilled(R, np.zeros(len(R)), w, lives)
-    components: list = [None] * R.shape[1]
+    found: list = [None] * R.shape[1]
     while True:
         m = w @ R
         alive = m > EMPTY
         R, m, lives, clusters = R[:, alive], m[alive], lives[alive], clusters[alive]
-        before = [last for last, lives_on in zip(components, alive, strict=True) if lives_on]
-        weights, each = m / m.sum(), zip(R.T, clusters, before, strict=True)
-        components = [update(coordinates, w * r / (w @ r), q[c], rho, last) for r, c, last in each]
-        R, log_p = posterior(np.log(weights) - component_energies(coordinates, components) / 2)
-        yield MixtureStep(weights, components, R, log_p, float(w @ log_p), filled, clusters)
+        before = [last for last, lives_on in zip(found, alive, strict=True) if lives_on]
+        weights, shares = m / m.sum(), np.array([w * r / (w @ r) for r in R.T])
+        found = update(coordinates, shares, [q[c] for c in clusters], rho, before)
+        R, log_p = posterior(np.log(weights) - component_energies(coordinates, found) / 2)
+        yield MixtureStep(weights, found, R, log_p, float(w @ log_p), filled, clusters)
         R, lives, filled = _refilled(R, log_p, w, lives)
 
 

@@ -15,6 +15,7 @@ from ..linalg.solvers.exact import Exact
 from ..linalg.solvers.lanczos import Lanczos
 from .basis import Coordinates
 from .classes import relative_splits
+from .em_axes import refined
 from .expansion import Expansion
 from .gaussian import FeatureGaussian, energy
 from .loadings import LoadingStep
@@ -23,6 +24,7 @@ from .subspace import Subspace, splitter
 NO_WEIGHT = 1e-20  # of all weights: rows of less weight do not change a digit
 FEW_ROWS = 2  # for each coordinate, up to which the kernel matrix is no larger than that of the coordinates
 LAPACK_SIDE = 300  # coordinates up to which LAPACK finds a few axes faster than Lanczos
+FEW_AXES = 5  # times as many coordinates: axes of which LAPACK does not find all
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,30 +79,53 @@ def posterior(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.exp(logs - log_p[:, None]), log_p
 
 
-def component(
-    coordinates: Coordinates, w: np.ndarray, q: int | None, rho: float, before: "Component | None" = None
-) -> "Component":
+def components(
+    at: Coordinates, weights: np.ndarray, q: Sequence[int | None], rho: float, before: "Sequence[Component | None]"
+) -> "list[Component]":
+    """Return the component of each row of weights, which sum to 1 (Zhou eq. 19, 20).
+
+    A few axes among many coordinates are refined from those before, if there are as many.
+    """
+    near = {i: last for i, last in enumerate(before) if last is not None and _refines(at, len(last.lam), q[i])}
+    found = {i: component(at, w, q[i], rho) for i, w in enumerate(weights) if i not in near}
+    if near:
+        own = weights[list(near)]
+        means = _means(at, own)
+        axes = refined(at, own, means, [last.W for last in near.values()])
+        found |= {i: Component.above(rho, *each) for i, *each in zip(near, own, means, axes, strict=True)}
+    return [found[i] for i in range(len(weights))]
+
+
+def _refines(at: Coordinates, found: int, q: int | None) -> bool:
+    """Return whether the next axes are found from q ones before: LAPACK is fast with few coordinates."""
+    return found == q and 0 < FEW_AXES * found <= at.rank and at.rank > LAPACK_SIDE
+
+
+def component(at: Coordinates, w: np.ndarray, q: int | None, rho: float) -> "Component":
     """Return the mean and the axes with λ > ρ, at most q, of rows with weights w that sum to 1 (Zhou eq. 19, 20)."""
-    rank = coordinates.rank
-    mean = _mean(coordinates, w)
-    if q == 0 or rank == 0:
-        return Component(w, mean, np.empty((rank, 0)), np.empty(0), rho)
-    lam, W = _axes(coordinates, w, mean, q)
-    kept = lam > rho
-    return Component(w, mean, W[:, kept], lam[kept], rho)
+    mean = _means(at, w[None])[0]
+    none = np.empty(0), np.empty((at.rank, 0))
+    return Component.above(rho, w, mean, _axes(at, w, mean, q) if q != 0 and at.rank else none)
+
+
+def loading_steps(
+    at: Coordinates, weights: np.ndarray, q: Sequence[int | None], rho: float, before: "Sequence[Component | None]"
+) -> "list[Component]":
+    """Return each component after one step of EM for its loadings: see :func:`loading_step`."""
+    return [loading_step(at, w, q[i], rho, before[i]) for i, w in enumerate(weights)]
 
 
 def loading_step(
-    coordinates: Coordinates, w: np.ndarray, q: int | None, rho: float, before: "Component | None" = None
+    at: Coordinates, w: np.ndarray, q: int | None, rho: float, before: "Component | None" = None
 ) -> "Component":
     """Return the component after one step of EM for its loadings: L ← CL(ρI + M⁻¹LᵀCL)⁻¹, M = ρI + LᵀL (Zhou eq. 11).
 
     L = W(Λ − ρ)^½ are the loadings ΦJQ in coordinates. The first ones are those of the initial responsibilities.
     """
     if before is None or len(before.lam) == 0:
-        return component(coordinates, w, q, rho)
-    mean = _mean(coordinates, w)
-    root = np.sqrt(w)[:, None] * (coordinates.F - mean)
+        return component(at, w, q, rho)
+    mean = _means(at, w[None])[0]
+    root = np.sqrt(w)[:, None] * (at.F - mean)
     L = before.W * np.sqrt(np.maximum(before.lam - rho, 0))
     CL = root.T @ (root @ L)
     step = LoadingStep.of(L.T @ L, L.T @ CL, rho)
@@ -108,8 +133,9 @@ def loading_step(
     return Component(w, mean, U, s**2 + rho, rho)
 
 
-def _mean(coordinates: Coordinates, w: np.ndarray) -> np.ndarray:
-    return sum_rows(lambda f, w: w @ f, coordinates.F, w, width=coordinates.rank)
+def _means(at: Coordinates, weights: np.ndarray) -> np.ndarray:
+    """Return the mean for each row of weights: (k, rank)."""
+    return sum_rows(lambda f, w: w.T @ f, at.F, weights.T, width=at.rank)
 
 
 def _axes(at: Coordinates, w: np.ndarray, mean: np.ndarray, q: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -141,11 +167,11 @@ def component_energies(coordinates: Coordinates, components: "Sequence[Component
     ends = np.cumsum([c.W.shape[1] + 1 for c in components])[:-1]
     stacked = np.hstack([np.column_stack([c.W, c.mean]) for c in components])
 
-    def tile(f: np.ndarray, outside: np.ndarray) -> np.ndarray:
-        norms, parts = np.sum(f**2, axis=1) + outside, np.split(f @ stacked, ends, axis=1)
+    def tile(f: np.ndarray, norms: np.ndarray) -> np.ndarray:
+        parts = np.split(f @ stacked, ends, axis=1)
         return np.column_stack([c.energy(part, norms) for c, part in zip(components, parts, strict=True)])
 
-    return map_rows(tile, coordinates.F, coordinates.outside, width=2 * coordinates.rank)
+    return map_rows(tile, coordinates.F, coordinates.sqnorms, width=coordinates.rank)
 
 
 def density(at: Coordinates, c: "Component") -> FeatureGaussian:
@@ -171,7 +197,7 @@ def density(at: Coordinates, c: "Component") -> FeatureGaussian:
 def _leading(A: Operator, q: int | None, rounded: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the q largest eigenpairs of a small matrix, by the faster of two accurate solvers."""
     n = A.shape[0]
-    few = q is None or n <= LAPACK_SIDE or 5 * q > n
+    few = q is None or n <= LAPACK_SIDE or FEW_AXES * q > n
     pairs = eigenpairs(A, q, Exact() if few else Lanczos(), floor=lambda: rounded)
     return pairs.values, pairs.vectors
 
@@ -185,6 +211,12 @@ class Component:
     W: np.ndarray
     lam: np.ndarray
     rho: float
+
+    @classmethod
+    def above(cls, rho: float, w: np.ndarray, mean: np.ndarray, axes: tuple[np.ndarray, np.ndarray]) -> "Component":
+        """Return the component with those axes (λ, W) that have λ > ρ."""
+        kept = axes[0] > rho
+        return cls(w, mean, axes[1][:, kept], axes[0][kept], rho)
 
     def energy(self, products: np.ndarray, norms: np.ndarray) -> np.ndarray:
         """Return L̂ of rows f with k(x, x) = ``norms``; ``products`` has fᵀW and, in its last column, f·mean."""
