@@ -29,6 +29,7 @@ from mercer.eigen import Landmarks
 from mercer.kernels import RBF
 
 D, WORKERS, SMALL, SHARE = 10, 2, 1_000_000, 100  # one chunk of so many is transformed
+FEW = 20  # tasks that are done when a worker is killed
 TILE = 10_000  # rows that are generated at a time, in the cache
 MB = 2**20
 MIX = np.random.default_rng(7).standard_normal((6, D))
@@ -56,9 +57,10 @@ def generated(n, chunk, first=0):
 
 
 def usage():
-    """Return the peak memory in MB and the CPU seconds of this process."""
+    """Return the peak memory in MB, the CPU seconds and the number of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_maxrss / 1024, used.ru_utime + used.ru_stime
+    status = Path("/proc/self/status").read_text()  # ru_maxrss includes the process that started this one
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024, used.ru_utime + used.ru_stime, os.getpid()
 
 
 def moved(dask_worker):
@@ -66,17 +68,16 @@ def moved(dask_worker):
     return sum(entry["total"] for entry in dask_worker.transfer_outgoing_log)
 
 
-def cluster():
-    """Return a cluster of two worker processes; its scheduler runs in this process."""
+def cluster(workers=WORKERS):
+    """Return a cluster of worker processes; its scheduler runs in this process."""
     options = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "dashboard_address": None}
-    return LocalCluster(n_workers=WORKERS, **options)
+    return LocalCluster(n_workers=workers, **options)
 
 
 def kill_one(client):
-    """Kill a worker with SIGKILL once it has done some chunks."""
-    while client.cluster.scheduler.total_occupancy == 0 or not any(
-        worker.metrics.get("task_counts", {}).get("memory", 0) for worker in client.cluster.scheduler.workers.values()
-    ):
+    """Kill a worker with SIGKILL once a few tasks are done."""
+    tasks = client.cluster.scheduler.tasks
+    while sum(task.state == "memory" for task in list(tasks.values())) < FEW:
         sleep(0.05)
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
@@ -85,14 +86,16 @@ def measured(client, work):
     """Return the result of ``work()``, and what it cost."""
     before, own, sent, start = client.run(usage), usage()[1], sum(client.run(moved).values()), perf_counter()
     result = work()
-    wall, after = perf_counter() - start, client.run(usage)
+    wall, after = perf_counter() - start, client.run(usage).values()
+    known = {process: cpu for _, cpu, process in before.values()}
     return result, {
         "wall": wall,
-        "workers": sum(cpu - before.get(worker, (0, 0))[1] for worker, (_, cpu) in after.items()),
+        "workers": sum(cpu - known.get(process, 0) for _, cpu, process in after),
         "client": usage()[1] - own,
-        "worker MB": max(peak for peak, _ in after.values()),
+        "worker MB": max(peak for peak, *_ in after),
         "client MB": usage()[0],
-        "sent MB": (sum(client.run(moved).values()) - sent) / MB,
+        "replaced": len({process for *_, process in after} - set(known)),
+        "sent MB": max(0, sum(client.run(moved).values()) - sent) / MB,
     }
 
 
@@ -168,6 +171,8 @@ def table():
     for path in sorted(FOLDER.glob("billion-*.json")):
         read = json.loads(path.read_text())
         figures = read["figures"]
+        if "compared" not in figures:  # interrupted
+            continue
         done = [of for key, of in figures.items() if key.startswith("part")]
         worker, client, sent = (sum(of[name] for of in done) for name in ("workers", "client", "sent MB"))
         words, seen = read["command"].split(), figures["compared"]
