@@ -247,18 +247,45 @@ def test_values_outside_the_range_are_stored_as_its_ends(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [(0, 3), (1, 1), (3, 5), (25, 97), (7, 530)])
-def test_alignments_take_one_more_point(size, dtype):
-    """sums[s + 1] = (before[s] + before[s + 1] + sums[s]) κ[s], κ = g/(2 − g), in NumPy and in C."""
-    G, before, sums = (abs(part) for part in draw(dtype, size, *((size[0] + 1, size[1]),) * 2))
-    G /= 1 + G
-    expected = sums.astype(np.longdouble)
-    for s, g in enumerate(G.astype(np.longdouble)):
-        expected[s + 1] = (before[s] + before[s + 1].astype(np.longdouble) + expected[s]) * g / (2 - g)
-    native.align(G, before, sums)
-    np.testing.assert_allclose(sums, expected.astype(dtype), rtol=8 * max(1, len(G)) * FINEST[dtype].eps)
-    with pytest.raises(ValueError, match="before must be"):
-        native.align(G, before[1:], sums)
+@pytest.mark.parametrize(("n", "d"), [(0, 1), (1, 1), (7, 2), (70, 1), (300, 3)])
+def test_alignments_are_sums_over_all_of_them(n, d, dtype):
+    """a(t, s) = κ(a(t − 1, s − 1) + a(t − 1, s) + a(t, s − 1)), κ = g/(2 − g), cell by cell in extended precision."""
+    X, Z = (0.3 * part for part in draw(dtype, (60, d), (40, d)))
+    rng = np.random.default_rng(n)
+    lengths = rng.integers(1, 20, (n, 2))
+    pairs = np.column_stack([rng.integers(0, 41, n), lengths[:, 0], rng.integers(0, 21, n), lengths[:, 1]])
+    out, pairs = np.empty((n, 1), dtype), pairs.astype(np.int32)
+    native.alignments(0.8, X, Z, out, pairs)
+    t = ((X[:, None].astype(np.longdouble) - Z) ** 2).sum(axis=2)
+    kappa = np.exp(-0.8 * t) / (2 - np.exp(-0.8 * t))
+    for (i, points, j, steps), value in zip(pairs.tolist(), out[:, 0], strict=True):
+        a = np.zeros((points + 1, steps + 1), np.longdouble)
+        a[0, 0] = 1
+        for p, q in np.ndindex(points, steps):
+            a[p + 1, q + 1] = kappa[i + p, j + q] * (a[p, q] + a[p, q + 1] + a[p + 1, q])
+        expected = float(np.log(a[-1, -1]))
+        assert value == pytest.approx(expected, abs=500 * float(FINEST[dtype].eps) * max(1, abs(expected)))
+
+
+def test_alignments_beyond_the_range_of_numbers():
+    """There are as many alignments of constant series as Delannoy numbers; far series have none that counts."""
+    X, out = np.zeros((3000, 1)), np.empty((3, 1))
+    X[2000:] = 1e200
+    native.alignments(1.0, X, X, out, np.array([[0, 2000, 0, 2000], [0, 9, 2000, 9], [0, 1, 0, 1]], np.int32))
+    growth = 2 * np.log(1 + np.sqrt(2))  # the central Delannoy numbers grow like (1 + √2)²ⁿ
+    assert out[0, 0] == pytest.approx(1999 * growth, rel=2e-3)
+    assert out[1:, 0].tolist() == [-np.inf, 0.0]
+
+
+@pytest.mark.parametrize(
+    "pair", [[-1, 2, 0, 1], [0, 0, 0, 1], [3, 3, 0, 1], [0, 1, 5, 1], [0, 1, 2**31 - 1, 2**31 - 1]]
+)
+def test_alignments_outside_of_the_points_are_refused(pair):
+    X, out = np.zeros((5, 1)), np.empty((1, 1))
+    with pytest.raises(ValueError, match="pair 0 lies outside"):
+        native.alignments(1.0, X, X, out, np.array([pair], np.int32))
+    with pytest.raises(ValueError, match="must have coordinates"):
+        native.alignments(1.0, X[:, :0], X[:, :0], out, np.array([[0, 1, 0, 1]], np.int32))
 
 
 @pytest.mark.parametrize("d", [64, 700])

@@ -304,3 +304,39 @@ def test_streams_merges_and_what_needs_numbers(tmp_path):
     lazy = da.from_array(codes, chunks=(20, 2))
     followed = mercer.KernelPCA(2, kernel=mixed(codes, [1]), solver=Landmarks(20), random_state=0).fit(lazy)
     np.testing.assert_allclose(followed.transform(lazy).compute(), followed.transform(codes), atol=1e-12)
+
+
+@pytest.mark.parametrize("X", [np.zeros((4, 2)), np.array([["a", 1.0], ["b", 2.0]], object)])
+def test_columns_that_are_not_there_are_named(X):
+    kernel = OnColumns(RBF(), [1, 2]) if X.dtype == float else OnColumns(Categorical(), [0, 2])
+    with pytest.raises(ValueError, match=r"the rows have 2 columns, and columns=\[., 2\]: index 2"):
+        mercer.KernelPCA(1, kernel=kernel).fit(X)
+
+
+@pytest.mark.parametrize("bandwidth", [1e200, 1e-200, np.inf, -1.0])
+def test_bandwidths_whose_squares_are_out_of_range_are_refused(bandwidth):
+    with pytest.raises(ValueError, match=r"above 0, with a square in range, and .* was given"):
+        mercer.KernelPCA(1, kernel=GlobalAlignment(bandwidth)).fit([[0.0, 1.0], [2.0]])
+
+
+def test_series_beyond_all_random_ones_are_equal_to_each_other():
+    """Their alignments with random series underflow; they stay at the distance √2 from all others."""
+    near, far = [[0.0, 1.0], [1.0, 2.0, 3.0]], [[1e9, 1e9], [-1e9]]
+    kernel = RandomWarping(n_series=8, bandwidth=1.0).bind(near)
+    np.testing.assert_allclose(kernel(near + far, far), [[0, 0], [0, 0], [1, 1], [1, 1]], atol=1e-12)
+
+
+def test_strings_beyond_unicode_and_missing_members_are_kept(tmp_path):
+    for kernel, X in (
+        (Spectrum(1), ["a\ud800", "b", "ab"]),
+        (Jaccard(), [{float("nan"), 1}, {float("nan")}, {1, 2}]),
+    ):
+        model = mercer.KernelPCA(1, kernel=kernel).fit(X)
+        mercer.save(model, tmp_path / "m")
+        np.testing.assert_array_equal(mercer.load(tmp_path / "m").transform(X), model.transform(X))
+    assert Jaccard()([{float("nan")}], [{float("nan")}]) == 1
+
+
+def test_widths_of_mixed_tables_do_not_overflow():
+    table = np.array([[1e200, "a"], [-1e200, "b"], [3e200, "a"]], object)
+    assert np.isfinite(mixed(table).k1.k1.lengthscale).all()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import chunks, estimators, files, native, tables
+from . import chunks, estimators, files, native, objects, tables
 
 TARGETS: dict[str, Callable[[np.random.Generator], str | None]] = {
     "files-bytes": files.raw_bytes,
@@ -16,6 +16,7 @@ TARGETS: dict[str, Callable[[np.random.Generator], str | None]] = {
     "files-arrays": files.arrays,
     "tables": tables.through_commands,
     "estimators": estimators.fitted,
+    "objects": objects.fitted,
     "chunks": chunks.chunked,
     "native": native.called,
 }

@@ -20,6 +20,7 @@ KERNELS = ["rbf", "linear", "poly", "cosine", "sigmoid", "laplacian", "chi2", "m
 KERNELS += [Polynomial(7), Matern(0.5), RationalQuadratic(0.1), 1e3 * Linear() + Laplacian(), Sigmoid(1e3)]
 DTYPES = ["f8", "f4", "f2", "i1", "i8", "u4", "?", "O", ">f8", "f8", "f8"]
 METHODS = ["transform", "reconstruction_error", "score_samples", "predict", "predict_proba", "t2", "spe", "denoise"]
+SUPERVISION = [0.0, 1e-9, 0.5, 1.0]
 SIZES = [1, 2, 3, 5, 12, 40]
 
 
@@ -31,10 +32,11 @@ def fitted(rng: np.random.Generator) -> str | None:
     if hasattr(model, "kernel") and model.kernel == "precomputed":
         X = np.asarray(rng.normal(size=(n, 3)) * 10.0 ** rng.integers(-160, 160))
         X = X @ X.T if rng.random() < 0.8 else X
+    fit = _fit(model, rng)
     if rng.random() < 0.2:  # an earlier fit, which must survive
-        _quietly(lambda: model.fit(np.random.default_rng(0).random((12, 3)), np.arange(12) % 2))
+        quietly(lambda: model.fit(np.random.default_rng(0).random((12, 3)), np.arange(12) % 2))
     before, copy = dict(model.__dict__), _copied(X)
-    error = _quietly(lambda: model.fit(X, y))
+    error = quietly(lambda: fit(X, y))
     if error is not None:
         if not isinstance(error, ERRORS):
             return f"{model!r}.fit raises {type(error).__name__}: {error}"
@@ -42,15 +44,24 @@ def fitted(rng: np.random.Generator) -> str | None:
         return None if kept else f"{model!r}: a failed fit ({error}) changes its state"
     if not _same(X, copy):
         return f"{model!r}.fit changes its input"
-    return _used(model, X, copy)
+    return used(model, X, copy)
 
 
-def _used(model: Any, X: Any, copy: Any) -> str | None:
+def _fit(model: Any, rng: np.random.Generator) -> Any:
+    """Return the method that fits the model, for a contrastive one most often with a background."""
+    if not isinstance(model, mercer.ContrastiveKernelPCA):
+        return model.fit
+    others = [None, np.random.default_rng(0).normal(size=(9, 3)), _table(rng)][rng.integers(3)]
+    half = rng.random() < 0.5  # of the rows themselves
+    return lambda X, y: model.fit(X, background=X[: (X.shape[0] + 1) // 2] if half and hasattr(X, "shape") else others)
+
+
+def used(model: Any, X: Any, copy: Any) -> str | None:
     for name in METHODS:
         if not hasattr(model, name):
             continue
         found: list[Any] = []
-        error = _quietly(lambda name=name: found.append(getattr(model, name)(X)))  # noqa: B023
+        error = quietly(lambda name=name: found.append(getattr(model, name)(X)))  # noqa: B023
         if error is not None and not isinstance(error, ERRORS):
             return f"{model!r}.{name} raises {type(error).__name__}: {error}"
         values = np.asarray(found[0]) if found else np.zeros(1)
@@ -61,7 +72,7 @@ def _used(model: Any, X: Any, copy: Any) -> str | None:
     return None
 
 
-def _quietly(call: Any) -> Exception | None:
+def quietly(call: Any) -> Exception | None:
     """Call a function without warnings; return what it raised."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -85,6 +96,8 @@ def _model(rng: np.random.Generator) -> Any:
         lambda: mercer.KernelPCAClassifier(kernel=kernel, random_state=0),
         lambda: mercer.KernelPCAImputer(1, kernel=kernel, n_starts=2, max_iter=5, random_state=0),
         lambda: mercer.KernelPCAMonitor(random_state=0),
+        lambda: mercer.SupervisedKernelPCA(q, kernel=kernel, supervision=SUPERVISION[rng.integers(4)], random_state=0),
+        lambda: mercer.ContrastiveKernelPCA(q, kernel=kernel, contrast=[1.0, 0, "auto"][rng.integers(3)]),
         lambda: dropin.KernelPCA(2, kernel="rbf", fit_inverse_transform=bool(rng.integers(2))),
     ]
     return makers[rng.integers(len(makers))]()

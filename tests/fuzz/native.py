@@ -12,9 +12,9 @@ except ImportError:
 
 ERRORS = (ValueError, TypeError, BufferError, MemoryError, OverflowError)
 TOLERANCE = {"d": 1e-9, "f": 1e-3}
-NAMES = ["tile", "product", "symmetric", "profile", "exp_into", "expanded", "rounded", "stored", "align"]
+NAMES = ["tile", "product", "symmetric", "profile", "exp_into", "expanded", "rounded", "stored", "alignments"]
 INTEGERS = {"rounded": 1, "stored": 0}  # the number of the array of integers
-UNCHECKED = {"profile", "exp_into", "expanded", "align", *INTEGERS}  # tests/test_native.py compares them
+UNCHECKED = {"profile", "exp_into", "expanded", "alignments", *INTEGERS}  # tests/test_native.py compares them
 HUGE = [2**31, 2**40, 2**61, 2**62, 2**63 - 1]
 
 
@@ -31,15 +31,17 @@ def called(rng: np.random.Generator) -> str | None:
     shapes |= {"symmetric": [(h, d), (h, p), (h, p)], "profile": [(h, m)], "exp_into": [(h, m)]}
     shapes |= {"expanded": [(h, 1), (m, 1), (h, m)], "rounded": [(h, m), (h, m)]}
     shapes |= {"stored": [(h, m), (m, p), (h, p), (h, p), (m, p)]}
-    shapes |= {"align": [(h, m), (h + 1, m), (h + 1, m)]}
+    shapes |= {"alignments": [(h + 1, d + 1), (m + 1, d + 1), (p, 1)]}
     wrong = rng.random() < 0.4
     arrays = [_array(shape, dtype, rng, wrong) for shape in shapes[name]]
     if name in INTEGERS:
         with np.errstate(invalid="ignore"):
             arrays[INTEGERS[name]] = arrays[INTEGERS[name]].astype(np.int32)
-    arguments = arrays if name in ("exp_into", "align", *INTEGERS) else [kind, a, 1.5, *arrays]
+    arguments = arrays if name in ("exp_into", "alignments", *INTEGERS) else [kind, a, 1.5, *arrays]
     if name == "stored":
         arguments = [*arrays, bool(rng.integers(2))]
+    if name == "alignments":
+        arguments = [a, *arrays, _pairs(h + 1, m + 1, p, rng, wrong)]
     if name == "symmetric":
         stripes = int(rng.integers(1, 5)) if rng.random() < 0.8 else HUGE[rng.integers(3)]
         arguments += [0, stripes]
@@ -91,6 +93,15 @@ def _array(shape: tuple[int, int], dtype: str, rng: np.random.Generator, wrong: 
     if action == 6:
         return np.empty((0, HUGE[rng.integers(len(HUGE))] // 8), dtype)
     return array.ravel()
+
+
+def _pairs(h: int, m: int, n: int, rng: np.random.Generator, wrong: bool) -> np.ndarray:
+    """Return starts and lengths of n pairs of series among h and m points; if they may be wrong, of any numbers."""
+    if wrong and rng.random() < 0.5:
+        return rng.integers(-(2**31), 2**31, (n, 4)).astype(np.int32) >> rng.integers(32)
+    starts = np.column_stack([rng.integers(0, h, n), rng.integers(0, m, n)])
+    lengths = 1 + (rng.random((n, 2)) * (np.array([h, m]) - starts)).astype(int)
+    return np.column_stack([starts[:, 0], lengths[:, 0], starts[:, 1], lengths[:, 1]]).astype(np.int32)
 
 
 def _misaligned(array: np.ndarray) -> np.ndarray:

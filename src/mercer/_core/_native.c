@@ -77,6 +77,9 @@
 #define converted TYPED(converted)
 #define round_loop TYPED(round_loop)
 #define stored_loop TYPED(stored_loop)
+#define align_point TYPED(align_point)
+#define rescale TYPED(rescale)
+#define align_group TYPED(align_group)
 #define align_loop TYPED(align_loop)
 
 enum { RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN, KINDS };
@@ -422,18 +425,29 @@ static PyObject *py_stored(PyObject *module, PyObject *args)
     return close_call(&call);
 }
 
-static PyObject *py_align(PyObject *module, PyObject *args)
+/* Checks that pairs of series (start, length, start, length) lie within X and Z. */
+static int check_pairs(const Py_buffer *pairs, const Py_buffer *X, const Py_buffer *Z)
 {
-    Call call = {.opened = 0};
-    PyObject *o[3];
-    const Py_buffer *G = call.arrays, *before = G + 1, *sums = G + 2;
+    const int32_t *pair = pairs->buf;
+    if (X->shape[1] < 1) return fail(PyExc_ValueError, "points must have coordinates");
+    for (Py_ssize_t p = 0; p < pairs->shape[0]; p++, pair += 4)
+        if (pair[0] < 0 || pair[1] < 1 || pair[0] > X->shape[0] - pair[1] || pair[2] < 0 || pair[3] < 1 ||
+            pair[2] > Z->shape[0] - pair[3])
+            return fail(PyExc_ValueError, "pair %zd lies outside of X or Z", p);
+    return 0;
+}
+
+static PyObject *py_alignments(PyObject *module, PyObject *args)
+{
+    Call call = {.kernel.kind = RBF};
+    PyObject *o[4];
+    const Py_buffer *X = call.arrays, *Z = X + 1, *out = X + 2, *pairs = X + 3;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO:align", o, o + 1, o + 2)) return NULL;
-    if (check_processor() == 0 && open_array(&call, o[0], "G", 2, 0) == 0 &&
-        open_array(&call, o[1], "before", 2, 0) == 0 && open_array(&call, o[2], "sums", 2, 1) == 0 &&
-        check_shape(before, "before", G->shape[0] + 1, G->shape[1]) == 0 &&
-        check_shape(sums, "sums", G->shape[0] + 1, G->shape[1]) == 0)
-        RUN(align_loop, G->buf, G->shape[0], G->shape[1], before->buf, sums->buf);
+    if (!PyArg_ParseTuple(args, "dOOOO:alignments", &call.kernel.a, o, o + 1, o + 2, o + 3)) return NULL;
+    if (open_call(&call, "XZ", o) == 0 && open_integers(&call, o[3], "pairs", 0) == 0 &&
+        check_shape(pairs, "pairs", pairs->shape[0], 4) == 0 && check_shape(out, "out", pairs->shape[0], 1) == 0 &&
+        check_shape(Z, "Z", Z->shape[0], X->shape[1]) == 0 && check_pairs(pairs, X, Z) == 0)
+        RUN(align_loop, &call.kernel, X->buf, Z->buf, pairs->buf, pairs->shape[0], out->buf);
     return close_call(&call);
 }
 
@@ -452,8 +466,9 @@ static PyMethodDef methods[] = {
     {"rounded", py_rounded, METH_VARARGS, "rounded(K, out): out = K * (2^31 - 1) as int32, for K from 0 to 1."},
     {"stored", py_stored, METH_VARARGS,
      "stored(Q, V, W, KV, KW, both): KV = Q @ V for a tile of integers; KW = Q' @ W if both are asked for."},
-    {"align", py_align, METH_VARARGS,
-     "align(G, before, sums): sums[s + 1] = (before[s] + before[s + 1] + sums[s]) * G[s] / (2 - G[s]), s = 0, 1, ..."},
+    {"alignments", py_alignments, METH_VARARGS,
+     "alignments(a, X, Z, out, pairs): out = log of the sum over all alignments of the series X[i:i + m] and Z[j:j + n], for"
+     " pairs (i, m, j, n), of the product of g / (2 - g), g = exp(-a |x - z|^2)."},
     {NULL, NULL, 0, NULL}};
 
 /* Calls share no state but the instance in use, so the module needs no GIL and serves interpreters with a GIL of their own. Headers of the
@@ -648,13 +663,101 @@ TARGET static int exp_loop(real *x, Py_ssize_t n)
     return 0;
 }
 
-/* One more point of global alignments, for `pairs` of series side by side: the sums over alignments that end at each of
-   `steps` points, from the sums before that point. */
-TARGET static int align_loop(const real *g, Py_ssize_t steps, Py_ssize_t pairs, const real *before, real *sums)
+/* ---- alignments of series ---------------------------------------------------------------------------------------- */
+
+#define TOGETHER (GROUP * LANES) /* pairs of series that go side by side: numbers of theirs are [point][pair] */
+
+/* One more point x of each first series: row[s] becomes the sum over the alignments that end at this point and at the
+   s-th of the other series z, from the sums that end at the point before. Points have d coordinates. */
+INLINE void align_point(const real *x, const real *z, Py_ssize_t steps, Py_ssize_t d, REAL rate, real *row)
 {
-    for (Py_ssize_t s = 0; s < steps; s++, g += pairs, before += pairs, sums += pairs)
-        for (Py_ssize_t p = 0; p < pairs; p++)
-            sums[pairs + p] = (before[p] + before[pairs + p] + sums[p]) * (g[p] / (2 - g[p]));
+    vec before[GROUP], sums[GROUP]; /* row[s - 1], as it was and as it is */
+    memset(sums, 0, sizeof sums);
+    EACH(g) {
+        memcpy(before + g, row + g * LANES, sizeof(vec));
+        memcpy(row + g * LANES, sums + g, sizeof(vec));
+    }
+    for (Py_ssize_t s = 0; s < steps; s++) {
+        vec t[GROUP];
+        memset(t, 0, sizeof t);
+        for (Py_ssize_t c = 0; c < d; c++, z += TOGETHER)
+            EACH(g) {
+                vec from, to;
+                memcpy(&from, x + c * TOGETHER + g * LANES, sizeof from);
+                memcpy(&to, z + g * LANES, sizeof to);
+                from -= to;
+                t[g] += from * from;
+            }
+        EACH(g) t[g] *= rate;
+        decay(t);
+        row += TOGETHER;
+        EACH(g) {
+            vec above;
+            memcpy(&above, row + g * LANES, sizeof above);
+            sums[g] = (before[g] + above + sums[g]) * (t[g] / (2 - t[g]));
+            before[g] = above;
+            memcpy(row + g * LANES, sums + g, sizeof(vec));
+        }
+    }
+}
+
+/* Divides the sums of each pair by a power of two, which is added to its exponent, so that the largest is near 1. */
+INLINE void rescale(real *row, Py_ssize_t steps, int *exponents)
+{
+    REAL scale[TOGETHER] = {0};
+    for (const real *at = row; at <= row + steps * TOGETHER; at += TOGETHER)
+        for (int l = 0; l < TOGETHER; l++) scale[l] = scale[l] < at[l] ? at[l] : scale[l];
+    for (int l = 0; l < TOGETHER; l++) {
+        int e;
+        LIBM(frexp)(scale[l], &e);
+        e = e < -BIAS ? -BIAS : e; /* of a subnormal: 2^-e is finite */
+        scale[l] = LIBM(ldexp)(1, -e);
+        exponents[l] += e;
+    }
+    for (real *at = row; at <= row + steps * TOGETHER; at += TOGETHER)
+        for (int l = 0; l < TOGETHER; l++) at[l] *= scale[l];
+}
+
+/* Up to TOGETHER pairs, in room for their points and sums. */
+INLINE void align_group(const Kernel *kernel, const real *X, const real *Z, const int32_t *pairs, int n, real *room,
+                        real *out)
+{
+    const REAL rate = (REAL)(-kernel->a * LOG2E);
+    const Py_ssize_t d = kernel->d;
+    int exponents[TOGETHER] = {0};
+    Py_ssize_t points = 0, steps = 0;
+    for (int l = 0; l < n; l++) {
+        points = points < pairs[4 * l + 1] ? pairs[4 * l + 1] : points;
+        steps = steps < pairs[4 * l + 3] ? pairs[4 * l + 3] : steps;
+    }
+    real *const row = room, *const x = row + (steps + 1) * TOGETHER, *const z = x + d * TOGETHER;
+    memset(room, 0, (steps + 1) * (d + 1) * TOGETHER * sizeof(REAL)); /* shorter series end in zeros, which do not count */
+    for (int l = 0; l < TOGETHER; l++) row[l] = 1;
+    for (int l = 0; l < n; l++)
+        for (Py_ssize_t i = 0; i < pairs[4 * l + 3] * d; i++) z[i * TOGETHER + l] = Z[pairs[4 * l + 2] * d + i];
+    for (Py_ssize_t t = 0; t < points; t++) {
+        for (int l = 0; l < n; l++)
+            for (Py_ssize_t c = 0; c < d && t < pairs[4 * l + 1]; c++)
+                x[c * TOGETHER + l] = X[(pairs[4 * l] + t) * d + c];
+        align_point(x, z, steps, d, rate, row);
+        if (t % 4 == 0) rescale(row, steps, exponents);
+        for (int l = 0; l < n; l++)
+            if (t + 1 == pairs[4 * l + 1])
+                out[l] = LIBM(log)(row[pairs[4 * l + 3] * TOGETHER + l]) + exponents[l] * (REAL)(1 / LOG2E);
+    }
+}
+
+/* out = log of the sum over all alignments of each pair of series (start in X, length, start in Z, length). */
+TARGET static int align_loop(const Kernel *kernel, const real *X, const real *Z, const int32_t *pairs, Py_ssize_t n,
+                             real *out)
+{
+    Py_ssize_t longest = 0;
+    for (Py_ssize_t p = 0; p < n; p++) longest = longest < pairs[4 * p + 3] ? pairs[4 * p + 3] : longest;
+    real *room = malloc((longest + 1) * (kernel->d + 1) * TOGETHER * sizeof(REAL));
+    if (!room) return -1;
+    for (; n > 0; n -= TOGETHER, pairs += 4 * TOGETHER, out += TOGETHER)
+        align_group(kernel, X, Z, pairs, (int)least(n, TOGETHER), room, out);
+    free(room);
     return 0;
 }
 

@@ -135,17 +135,21 @@ def stored_products(tile: np.ndarray, V_i: np.ndarray, V_j: np.ndarray, mirrored
     return K_V, Kt_V
 
 
-def align(g: np.ndarray, before: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """Return sums[s + 1] = (before[s] + before[s + 1] + sums[s]) κ[s] for all s, κ = g/(2 − g). It may overwrite g."""
-    if _native is not None:
-        _native.align(g.reshape(len(g), -1), before.reshape(len(before), -1), sums.reshape(len(sums), -1))
-        return sums
-    g /= 2 - g
-    for s in range(1, len(sums)):
-        np.add(before[s - 1], before[s], out=sums[s])
-        sums[s] += sums[s - 1]
-        sums[s] *= g[s - 1]
-    return sums
+def alignments() -> Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None:
+    """Return the function (γ, X, Z, pairs) ↦ log Σ Π κ over all alignments of pairs of series, or None.
+
+    κ = g/(2 − g), g = exp(−γ‖x − z‖²). A row of ``pairs`` is the place of the first point of a series in X, the number
+    of its points, and the same in Z.
+    """
+    if not hasattr(_native, "alignments"):  # None, or built from an older source
+        return None
+
+    def logs(gamma: float, X: np.ndarray, Z: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        out = np.empty((len(pairs), 1))
+        _native.alignments(gamma, X, Z, out, pairs.astype(np.int32))
+        return out[:, 0]
+
+    return logs
 
 
 def _supports(kernel: Any, Z: Array, columns: dict | None = None) -> bool:

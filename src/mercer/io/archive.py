@@ -69,7 +69,8 @@ class ModelFileError(ValueError):
 
 def write(path: str | PathLike[str], manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write the manifest and the arrays (name → ``.npy`` parts) to a file, completely or not at all."""
-    text = json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    dumped = json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = dumped.encode("utf-8", "surrogatepass")  # as json.loads reads it: strings of tables may be beyond Unicode
     size = len(text) + sum(len(part) for parts in arrays.values() for part in parts)
     if len(text) > MOST_MANIFEST or _values(text) > MOST_VALUES or _left(text, size) < 0:
         raise ModelFileError(f"{path}: the model has more names and settings than a model file can store.")

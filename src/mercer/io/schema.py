@@ -84,9 +84,10 @@ def check(made: Any) -> None:
     sides: dict[str, int] = {}
     declared = parameters(cls) | state(cls)
     fitted = any(name in vars(made) for name in state(cls) if name.endswith("_")) if hasattr(cls, "fit") else True
+    settled = made.get_params(deep=False) if isinstance(made, BaseEstimator) else {}  # may be stored under other names
     for name, hint in declared.items():
         if name in parameters(cls) or hasattr(made, name):
-            value = _value(made, name)
+            value = settled[name] if name in settled else getattr(made, name)
             by_default = (
                 value is None and getattr(cls, name, Any) is None
             )  # attributes that the class itself may leave open
@@ -113,12 +114,6 @@ def _unfitted(name: str, value: Any) -> str | None:
     except NotFittedError:
         return "is not fitted"
     return None
-
-
-def _value(made: Any, name: str) -> Any:
-    """Return an attribute, or a parameter that is stored under another name."""
-    found = made.get_params(deep=False) if isinstance(made, BaseEstimator) else {}
-    return found[name] if name in found else getattr(made, name)
 
 
 def _optional(hint: Any) -> bool:

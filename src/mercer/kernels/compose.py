@@ -158,7 +158,7 @@ class OnColumns(_Composed):
     whole = False  # rows are tables, of which objects are cells
 
     def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
-        X, index = X.copy(), np.arange(X.shape[1])[self.columns]
+        X, index = X.copy(), self._positions(X.shape[1])
         X[:, index] = self.k1.checked(X[:, index], None if names is None else np.asarray(names)[index])
         return X
 
@@ -174,11 +174,12 @@ class OnColumns(_Composed):
         return type(self)(self.k1, [known[column] for column in columns])
 
     def categories(self, d: int) -> np.ndarray:
-        mask, index = np.zeros(d, bool), np.arange(d)[self.columns]
+        mask, index = np.zeros(d, bool), self._positions(d)
         mask[index] = self.k1.categories(len(index))
         return mask
 
     def bind(self, X: Array, weights: Array | None = None, center: bool = True) -> Self:
+        self._positions(X.shape[1])
         return OnColumns(self.k1.bind(self._of(X), weights, center=False), self.columns)
 
     def onto(self, Z: Array) -> Callable[[Array], Array]:
@@ -187,6 +188,13 @@ class OnColumns(_Composed):
 
     def diag(self, X: Array) -> Array:
         return self.k1.diag(self._of(X))
+
+    def _positions(self, d: int) -> np.ndarray:
+        """Return the positions among d columns; raise ValueError if there are no such columns."""
+        try:
+            return np.atleast_1d(np.arange(d)[self.columns])
+        except IndexError as error:
+            raise ValueError(f"OnColumns: the rows have {d} columns, and columns={self.columns!r}: {error}.") from None
 
     def _of(self, X: Array) -> Array:
         part = columns(X, [self.columns] if isinstance(self.columns, int) else self.columns)

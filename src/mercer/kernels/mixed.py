@@ -76,7 +76,10 @@ def _is_category(X: Any, values: np.ndarray, name: Any) -> bool:
 
 def _of_numbers(values: np.ndarray, share: float) -> RBF:
     """exp(−a share Σ(Δ/s)²/2d), s the standard deviations: the mean of Σ(Δ/s)² over all pairs is 2d."""
-    scale = np.nanstd(values.astype(float), axis=0)
+    values = values.astype(float)
+    most = np.nanmax(np.abs(values), axis=0, initial=0)
+    most[most == 0] = 1.0
+    scale = np.nanstd(values / most, axis=0) * most  # of quotients: squares of the values may overflow
     widths = np.where(scale > 0, scale, 1.0) * np.sqrt(values.shape[1] / (EXPONENT * share))
     return RBF(lengthscale=widths.tolist())
 

@@ -1,5 +1,6 @@
 """Kernels of rows that are not numbers: the base class, and kernels of strings and of sets."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -243,6 +244,7 @@ class Jaccard(Objects):
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             return frozenset(np.flatnonzero(value).tolist())
         parts = [part.item() if isinstance(part, np.generic) else part for part in value]
+        parts = [math.nan if part != part else part for part in parts]  # one object: NaN is equal to itself alone
         if isinstance(value, str) or not all(isinstance(part, str | int | float) for part in parts):
             raise TypeError("not a set")
         return frozenset(parts)

@@ -1,6 +1,6 @@
 """Kernels of series of different lengths: global alignment, and its approximation by random series."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.arrays import Array
-from .._core.native import align
+from .._core.native import alignments
 from .._core.registry import register
 from .base import plain
 from .objects import Encoded, Objects, as_objects
-from .radial import RBF
 from .width import _weighted_median, median_distance
 
-BLOCK = 2**18  # entries of the arrays of alignments that are computed at once: they fit the cache
-COLUMNS = 128  # number of series that a block of others is aligned with
+MOST = 2**27  # pairs of points, in one call of the extension: a fraction of a second
+BLOCK = 2**18  # entries of the arrays of alignments that NumPy computes at once: they fit the cache
 RESCALED = 4  # points after which the sums over alignments, which grow or shrink with each, are divided by the largest
+LARGEST = 1e300  # γ
 MOST_POINTS = 2000  # of the series: the bandwidth is computed from them
 
 
@@ -40,8 +40,8 @@ class _Series(Objects):
         bound, series = copy(self), _as_series(X)
         if self.bandwidth is None:
             bound.bandwidth = _bandwidth(series, weights)
-        if not bound.bandwidth > 0:
-            raise ValueError(f"bandwidth must be a number above 0, and {self.bandwidth!r} was given.")
+        if not (bound.bandwidth > 0 and 0 < bound._gamma < LARGEST):
+            raise ValueError(f"bandwidth must be above 0, with a square in range, and {bound.bandwidth!r} was given.")
         return plain(bound)
 
     def diag(self, X: Array) -> Array:
@@ -51,7 +51,8 @@ class _Series(Objects):
     def _gamma(self) -> float:
         if self.bandwidth is None:
             raise ValueError(f"{self!r} takes its bandwidth from data, but is not bound to any. Use kernel.bind(X).")
-        return 1 / (2 * float(self.bandwidth) ** 2)
+        with np.errstate(all="ignore"):
+            return float(0.5 / np.square(np.float64(self.bandwidth)))
 
 
 @register("alignment")
@@ -84,6 +85,15 @@ class GlobalAlignment(_Series):
 
         return encode
 
+    def pairs(self, X: Array) -> Callable[[slice, slice], Array]:
+        x = self.encoder(X)(X)
+
+        def tile(i: slice, j: slice) -> Array:
+            of_i = tuple(part[i] for part in x)
+            return self.between(of_i, of_i if i == j else tuple(part[j] for part in x))
+
+        return tile
+
     def between(self, x: Encoded, z: Encoded) -> np.ndarray:
         return np.exp(_logs(x[0], z[0], self._gamma) - (x[1][:, None] + z[1]) / 2)
 
@@ -94,7 +104,8 @@ class RandomWarping(_Series):
     """k = f(x)ᵀf(y) / ‖f(x)‖‖f(y)‖, fᵣ(x) the global alignment kernel of x and the random series ωᵣ.
 
     Alignments with short random series (Wu et al. 2018) are explicit features: n rows need n·R alignments with at most
-    ``max_length`` points, while :class:`GlobalAlignment` needs n² alignments of whole series.
+    ``max_length`` points, while :class:`GlobalAlignment` needs n² alignments of whole series. Series so far from all
+    random ones that every alignment underflows are equal to each other, and orthogonal to the rest.
 
     Parameters
     ----------
@@ -141,7 +152,9 @@ class RandomWarping(_Series):
         def encode(X: np.ndarray) -> Encoded:
             series = _as_series(X)
             logs = _logs(series, random, gamma) - own / 2  # a factor of each row is divided by below
-            F = np.exp(logs - logs.max(axis=1, keepdims=True))
+            most = logs.max(axis=1, keepdims=True)
+            far = most == -np.inf  # a feature of its own
+            F = np.hstack([np.exp(logs - np.where(far, 0, most)), far])
             return (F / np.sqrt(np.sum(F**2, axis=1, keepdims=True)),)
 
         return encode
@@ -186,79 +199,73 @@ def _bandwidth(series: np.ndarray, weights: Any) -> float:
 
 
 def _logs(x: Any, z: Any, gamma: float) -> np.ndarray:
-    """Return log a(xᵢ, zⱼ) of all pairs, in blocks of series of similar lengths, which need little padding."""
-    found = np.empty((len(x), len(z)))
-    for columns in _by_length(z, COLUMNS):
-        longest = len(z[columns[-1]])
-        for rows in _by_length(x, max(1, BLOCK // ((longest + 1) * len(columns)))):
-            found[np.ix_(rows, columns)] = _block(x[rows], z[columns], gamma)
-    return found
-
-
-def _by_length(series: Any, size: int) -> list[np.ndarray]:
-    """Return the numbers of the series in the order of their lengths, as many as ``size`` at a time."""
-    order = np.argsort([*map(len, series)], kind="stable")
-    return [order[i : i + size] for i in range(0, len(order), size)]
-
-
-def _block(x: Any, z: Any, gamma: float) -> np.ndarray:
-    xs, zs = _padded(x), _padded(z)
-    if xs.shape[2] != zs.shape[2]:
-        raise ValueError(f"The series have {xs.shape[2]} channels, and those of the model {zs.shape[2]}.")
-    g, flat = RBF(gamma), zs.reshape(-1, zs.shape[2])
-    local = lambda t: g(flat, xs[t]).reshape(*zs.shape[:2], -1)  # noqa: E731
-    found = np.empty((len(x), len(z)))
-    ends = np.array([*map(len, z)])
-    lengths = np.array([*map(len, x)])
-    for t, sums, logs in _sweep(local, len(xs)):
-        done = np.flatnonzero(lengths == t)
-        found[done] = _log(sums[ends, np.arange(len(z))][:, done]).T + logs[:, done].T
+    """Return log a(xᵢ, zⱼ) of all pairs; if x is z itself, each pair is computed once."""
+    rows, columns, found = _by_length(x), _by_length(z), np.empty((len(x), len(z)))
+    i, j = np.triu_indices(len(x)) if x is z else np.indices(found.shape).reshape(2, -1)
+    i, j = rows[i], columns[j]
+    found[i, j] = _aligned(x, i, z, j, gamma)
+    if x is z:
+        found[j, i] = found[i, j]
     return found
 
 
 def _own_logs(x: Any, gamma: float) -> np.ndarray:
     """Return log a(xᵢ, xᵢ)."""
-    if not len(x):
-        return np.empty(0)
-    xs, found = _padded(x), np.empty(len(x))
-    lengths = np.array([*map(len, x)])
-    local = lambda t: np.exp(-gamma * np.sum((xs - xs[t]) ** 2, axis=2))  # noqa: E731
-    for t, sums, logs in _sweep(local, len(xs)):
-        done = np.flatnonzero(lengths == t)
-        found[done] = _log(sums[t, done]) + logs[done]
+    order, found = _by_length(x), np.empty(len(x))
+    found[order] = _aligned(x, order, x, order, gamma)
     return found
 
 
-def _sweep(local: Callable[[int], np.ndarray], steps: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield, after each of the first points t of x, the sums a(x₁…x_t, z₁…z_s) for all s up to a factor, and its log.
+def _by_length(series: Any) -> np.ndarray:
+    """Return the numbers of the series by their lengths: those that are computed side by side should be alike."""
+    return np.argsort([*map(len, series)], kind="stable")
 
-    a(t, s) = κ(x_t, z_s)(a(t − 1, s − 1) + a(t − 1, s) + a(t, s − 1)), with a(0, 0) = 1 and κ = g/(2 − g), for all
-    pairs at once; ``local(t)`` is g of the point x_t and all z_s, of shape (s, pairs…).
+
+def _aligned(x: Any, i: np.ndarray, z: Any, j: np.ndarray, gamma: float) -> np.ndarray:
+    """Return log a(xᵢ, zⱼ) of some pairs (i, j)."""
+    if not len(i):
+        return np.empty(0)
+    (X, of_x), (Z, of_z) = _joined(x), _joined(z)
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(f"The series have {X.shape[1]} channels, and those of the model {Z.shape[1]}.")
+    in_c, longest_x, longest_z = alignments(), int(of_x[:, 1].max()), int(of_z[:, 1].max())
+    compute, size = (_in_numpy, BLOCK) if in_c is None else (in_c, MOST // longest_x)
+    size = max(1, size // longest_z)
+    parts = [slice(start, start + size) for start in range(0, len(i), size)]
+    return np.concatenate([compute(gamma, X, Z, np.hstack([of_x[i[part]], of_z[j[part]]])) for part in parts])
+
+
+def _joined(series: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return all points, and for each series the number of its first one and how many there are."""
+    lengths = np.array([*map(len, series)])
+    return np.concatenate(list(series)), np.column_stack([np.cumsum(lengths) - lengths, lengths])
+
+
+def _in_numpy(gamma: float, X: np.ndarray, Z: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return log a of pairs of series: for each, the first point in X, the number of points, and the same in Z.
+
+    a(t, s) = κ(x_t, z_s)(a(t − 1, s − 1) + a(t − 1, s) + a(t, s − 1)), with a(0, 0) = 1 and κ = g/(2 − g), is computed
+    for all pairs at once, and divided by its largest entry now and then.
     """
-    for t in range(steps):
-        g = local(t)
-        if t == 0:
-            before = np.zeros((len(g) + 1, *g.shape[1:]))
-            sums, before[0], logs = np.zeros_like(before), 1.0, np.zeros(g.shape[1:])
-        align(g, before, sums)
+    start, length, start_z, length_z = pairs.T
+    z = Z[start_z + np.minimum(np.arange(length_z.max())[:, None], length_z - 1)]  # (point, pair, channel)
+    found, logs = np.empty(len(pairs)), np.zeros(len(pairs))
+    before = np.zeros((len(z) + 1, len(pairs)))
+    before[0] = 1.0
+    for t in range(length.max()):
+        with np.errstate(over="ignore"):
+            g = np.exp(-gamma * np.sum((z - X[start + np.minimum(t, length - 1)]) ** 2, axis=2))
+        g /= 2 - g
+        sums = np.zeros_like(before)
+        for s, weight in enumerate(g):
+            sums[s + 1] = (before[s] + before[s + 1] + sums[s]) * weight
         if t % RESCALED == 0:
             size = sums.max(axis=0)
             size[size == 0] = 1.0
             sums /= size
             logs += np.log(size)
-        yield t + 1, sums, logs
-        before[0] = 0.0
-        before, sums = sums, before
-
-
-def _padded(series: Any) -> np.ndarray:
-    """Return the series side by side, with zeros at the ends of the shorter ones: (length, n, channels)."""
-    padded = np.zeros((max(map(len, series), default=1), len(series), series[0].shape[1] if len(series) else 1))
-    for i, each in enumerate(series):
-        padded[: len(each), i] = each
-    return padded
-
-
-def _log(values: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(values)
+        done = np.flatnonzero(length == t + 1)
+        with np.errstate(divide="ignore"):
+            found[done] = np.log(sums[length_z[done], done]) + logs[done]
+        before = sums
+    return found

@@ -105,7 +105,8 @@ def eigenpairs(
     """Return the q largest eigenpairs of A, or all above the rank threshold if there are fewer.
 
     The threshold is the rounding error of λ₁, or of ``floor()`` if that is larger: the size of the matrix before
-    centring, whose rounding errors A contains. ``definite=False`` also looks for negative eigenvalues.
+    centring, whose rounding errors A contains; below 1e-292 nothing is kept. ``definite=False`` also looks for negative
+    eigenvalues.
     """
     n = A.shape[0]
     q = n if q is None else min(q, n)
@@ -116,6 +117,7 @@ def eigenpairs(
     ritz = _guarded(solver, A, n if complete else q, rng or np.random.default_rng(0))
     xp = namespace(ritz.values)
     error = rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)
+    error = max(error, TINY / EPS)  # entries of such a matrix have lost digits, and divisions by a root of it overflow
     order = xp.flip(xp.argsort(ritz.values))[: min(q, ritz.values.shape[0])]
     in_order = rows(ritz.values, order)
     kept = order[in_order > error]
