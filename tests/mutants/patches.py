@@ -459,8 +459,8 @@ MUTANTS = [
     Mutant(
         "EM weights of clusters ignore responsibilities",
         "rkhs/em.py",
-        "        weights, each = m / m.sum(), zip(",
-        "        weights, each = np.full(len(m), 1 / len(m)), zip(",
+        "weights, shares = m / m.sum(), ",
+        "weights, shares = np.full(len(m), 1 / len(m)), ",
         MIXTURES,
     ),
     Mutant(
