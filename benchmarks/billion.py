@@ -28,7 +28,7 @@ from mercer import KernelPCA
 from mercer.eigen import Landmarks
 from mercer.kernels import RBF
 
-D, WORKERS, SMALL, SHARE = 10, 2, 1_000_000, 100  # one chunk of so many is transformed
+D, WORKERS, SMALL, TRANSFORMED = 10, 2, 1_000_000, 100  # chunks
 FEW = 4  # tasks that are done when a worker is killed
 TILE = 10_000  # rows that are generated at a time, in the cache
 MB = 2**20
@@ -111,7 +111,7 @@ def part(client, estimator, X, path, kill=False):
 
 def compare(client, model, reference, X):
     """Return differences of the model to the one of few rows, and to the variances of transformed rows."""
-    every = max(1, X.numblocks[0] // SHARE)
+    every = max(1, X.numblocks[0] // TRANSFORMED)
     Y, figures = measured(client, lambda: model.transform(X.blocks[::every]).var(axis=0).compute())
     return {
         "variances": float(np.abs(model.explained_variance_ / reference.explained_variance_ - 1).max()),

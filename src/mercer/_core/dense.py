@@ -63,8 +63,8 @@ def interruptible(f: Callable, *args: Any) -> Any:
 def has_cholesky(A: Array, shift: float, single: bool = False) -> bool:
     """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift.
 
-    The factor overwrites a copy of A, block by block: A₂₁ ← A₂₁L₁₁⁻ᵀ, A₂₂ ← A₂₂ − A₂₁A₂₁ᵀ. BLAS's own threads would
-    wait for each other on a busy machine.
+    The factor overwrites a copy of A, block by block: A₂₁ ← A₂₁L₁₁⁻ᵀ, A₂₂ ← A₂₂ − A₂₁A₂₁ᵀ. ``single`` computes in
+    single precision. The threads of BLAS are not used: they spend most of their time waiting on a busy machine.
     """
     if is_foreign(A):
         try:

@@ -190,7 +190,7 @@ class OnColumns(_Composed):
         return self.k1.diag(self._of(X))
 
     def _positions(self, d: int) -> np.ndarray:
-        """Return the positions among d columns; raise ValueError if there are no such columns."""
+        """Return the positions among d columns; raise ValueError if a column is missing."""
         try:
             return np.atleast_1d(np.arange(d)[self.columns])
         except IndexError as error:
