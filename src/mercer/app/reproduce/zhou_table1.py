@@ -46,11 +46,15 @@ COLUMNS = {
     "svc": "SVC",
 }
 NOTES = (
-    "Rule (23): chosen are the width and the number of components, common to both classes or one for each.",
-    "ρ and priors: rule (21) with all λ > ρ; chosen are the width, ρ (11 shares of the within-class variance) and the "
-    "priors (empirical or uniform).",
+    "Rule (23): the width and the number of components q are chosen; q is the same for both classes, or one by class.",
+    "ρ and priors: rule (21) with all λ > ρ; the width, ρ (11 shares of the within-class variance) and the priors "
+    "(empirical or uniform) are chosen.",
     "Shrinkage: the same, with class covariances shrunk towards the pooled one by 0 to 1 in seven steps.",
-    "SVC: chosen are the width and C (11 values).",
+    "SVC: the width and C (11 values) are chosen.",
+)
+SETTINGS = (
+    "**Chosen settings**: σ of exp(−‖x − y‖²/2σ²); q of all classes, or of each class; ρ as a share of the variance "
+    "within classes, with all components whose λ > ρ."
 )
 PAPER_COLUMNS = ("PKPCA", "SVM", "KFD")
 QUICK = ("thyroid", "heart")  # few rows
@@ -63,7 +67,7 @@ SHRINKAGES = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)  # from simple to complex, like the 
 NOISE_RATIOS = tuple(10.0 ** (-k / 2) for k in range(11))
 PRIORS = ("empirical", "uniform")
 COSTS = tuple(10.0 ** (k / 2) for k in range(-2, 9))  # C of the SVC
-ROUNDING = 12  # digits of an error: mean errors that differ only beyond them count as equal
+ROUNDING = 12  # digits to which mean errors are rounded before they are compared
 SCALE = (1, 2, 5, 10, 20, 40)  # ticks of the figure, in %
 MOST_STEPS = 100_000  # of libsvm, which may not terminate for large C and overlapping classes
 
@@ -72,7 +76,7 @@ def run(out: str | Path, quick: bool = False, names: list[str] | None = None, re
     """Write ``zhou-table1.csv``, ``zhou-table1.md`` and a figure into a folder; see :func:`mercer.app.reproduce.run`.
 
     ``names`` are the data sets, by default all. With ``quick`` they are two small ones, with five widths and no
-    repeated folds, but all splits. The rows are one for each data set and column: errors, settings, the paper's errors.
+    repeated folds, but all splits. Return one row for each data set and column: errors, settings, the paper's errors.
     """
     output, rows = Output(out, NAME, quick), []
     names = names or list(QUICK if quick else PAPER)
@@ -81,7 +85,7 @@ def run(out: str | Path, quick: bool = False, names: list[str] | None = None, re
         output.csv(rows)
     cells = {(row["data"], row["column"]): row for row in rows}
     output.picture(draw(cells, names), "Errors on the test sets: mean ± standard deviation over the splits")
-    chosen = ("**Chosen settings**", as_settings(cells, names), nearest_means(cells, names))
+    chosen = (SETTINGS, as_settings(cells, names), nearest_means(cells, names))
     output.text("Zhou, table 1", as_table(cells, names), listed(*NOTES), listed(*counts(cells, names)), *chosen)
     return rows
 
@@ -145,7 +149,7 @@ def folds_of(y: np.ndarray, seed: int, repeats: int) -> list[tuple[np.ndarray, n
 
 @dataclass
 class Classifier:
-    """The classifier, searched over some grids; a column is the best of a part of the settings."""
+    """The classifier, searched over some grids; a column of the table is the best of a subset of the settings."""
 
     name: str
     grids: list
@@ -175,7 +179,7 @@ class Machine:
 
     kernels: list
     name: str = "svc"
-    columns: dict = field(default_factory=lambda: {"svc": lambda setting: True})  # one, of all settings
+    columns: dict = field(default_factory=lambda: {"svc": lambda setting: True})  # one column, of all settings
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:
@@ -260,14 +264,14 @@ def _setting(row: Row) -> str:
     """Return σ = (2γ)^−½, and q, ρ as a share of the variance within classes, priors and shrinkage if chosen."""
     q, ratio = row["n_components"], row["noise_ratio"]
     parts = [f"σ = {(2 * row['gamma']) ** -0.5:.3g}"]
-    parts += [f"q = {q}"] if q is not None and q != "" else []
+    parts += [f"q = {'all' if q is None else q}"] if not ratio else []
     parts += [f"ρ = {ratio:.3g}, {row['priors']} priors"] if ratio else []
     parts += [f"shrinkage {row['shrinkage']:g}"] if row["shrinkage"] else []
     return ", ".join(parts)
 
 
 def nearest_means(cells: dict, names: list[str]) -> str:
-    """Name the data sets on which no component is best."""
+    """Name the data sets on which zero components were chosen."""
     none = [name for name in names if np.all(np.equal(cells[name, "limit"]["n_components"], 0))]
     if not none:
         return "No data set is classified best without components."
@@ -288,12 +292,12 @@ def counts(cells: dict, names: list[str]) -> list[str]:
         "The error of rule (23) is within the paper's mean + one standard deviation": (
             lambda name: error(name, "limit") <= within[name]
         ),
-        "So is that of rule (23) with q by class": lambda name: error(name, "classes") <= within[name],
-        "With ρ and priors it is at or below the paper's PKPCA": lambda name: error(name, "noise") <= PAPER[name][0][0],
-        "With shrinkage it is at or below all three columns of the paper": (
+        "The error of rule (23) with q by class is within the same limit": lambda name: error(name, "classes") <= within[name],
+        "The error with ρ and priors is at or below that of the paper's PKPCA": lambda name: error(name, "noise") <= PAPER[name][0][0],
+        "The error with shrinkage is at or below all three columns of the paper": (
             lambda name: error(name, "shrinkage") <= min(mean for mean, _ in PAPER[name])
         ),
-        "With shrinkage it is not above that of the SVC": lambda name: error(name, "shrinkage") <= error(name, "svc"),
+        "The error with shrinkage is not above that of the SVC": lambda name: error(name, "shrinkage") <= error(name, "svc"),
     }
     lines = []
     for claim, holds in claims.items():
