@@ -165,7 +165,7 @@ def test_a_precomputed_matrix_is_the_kernel(X, X_new):
     np.testing.assert_allclose(matrix.transform(kernel(X_new, X)), rows.transform(X_new), atol=1e-8)
     np.testing.assert_allclose(matrix.score_samples(kernel(X_new, X)), rows.score_samples(X_new), rtol=1e-8)
     assert matrix.sample(4)[0].shape == (4, 4)
-    with pytest.raises(ValueError, match="no rows to return to"):
+    with pytest.raises(ValueError, match="does not contain the rows"):
         fitted(kernel(X, X), kernel="precomputed").sample(1)
 
 

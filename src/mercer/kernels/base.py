@@ -17,7 +17,7 @@ from .._core.keywords import Keywords
 from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
 K = TypeVar("K", bound="Kernel")
-WIDE, WIDE_COLUMNS = 4, 4096  # columns for each row, and in all, from which on blocks of columns are multiplied
+WIDE, WIDE_COLUMNS = 4, 4096  # least columns for each row, and in all, for products by blocks of columns
 BLOCK_COLUMNS, WIDE_ROWS = 2048, 256  # columns of a block, and rows of a tile of the result
 MOST_SHOWN = 60  # characters of a cell in an error message
 MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
@@ -77,7 +77,7 @@ class Kernel(Keywords, ABC, BaseEstimator):
         return lambda x: k(x) @ B, Z.shape[0]
 
     def symmetric(self, X: Array) -> Callable[[np.ndarray, int, int], np.ndarray] | None:
-        """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V if a fused one exists, else None."""
+        """Return the function (V, i, s) ↦ the i-th of s shares of k(X, X) @ V if a fused function exists, else None."""
         return None
 
     @abstractmethod
@@ -417,7 +417,7 @@ class Projective(Profile):
 
 
 def checked_cells(X: np.ndarray, cell: Callable[[Any], Any], takes: str, names: Any = None) -> np.ndarray:
-    """Return ``cell(value)`` of all cells of a table; a TypeError or ValueError of it names the cell."""
+    """Return ``cell(value)`` of all cells of a table; for a TypeError or ValueError, raise one that names the cell."""
     checked = np.empty_like(X)
     for place, value in np.ndenumerate(X):
         try:
@@ -436,7 +436,7 @@ def _number(value: Any) -> float:
 
 
 def is_wide(X: Array) -> bool:
-    """Return True for a dense NumPy array with many more columns than rows, of which tiles would copy all columns."""
+    """Return True for a dense NumPy array with many more columns than rows, of which each tile would copy all."""
     return isinstance(X, np.ndarray) and not arrays.is_objects(X) and X.shape[1] >= max(WIDE_COLUMNS, WIDE * X.shape[0])
 
 

@@ -1,4 +1,4 @@
-"""The kernel of categories: cells are only compared for equality."""
+"""The kernel for categorical columns, whose cells are only compared for equality."""
 
 from collections.abc import Callable
 from copy import copy
@@ -14,7 +14,7 @@ from .objects import Encoded, Objects, as_objects
 from .width import resolve_gamma
 
 KINDS = ("hamming", "overlap")
-UNKNOWN = -1  # the code of a category that does not occur in the other rows
+UNKNOWN = -1  # the code of a category that does not occur in the rows Z
 
 
 @register("categorical")
@@ -22,6 +22,7 @@ UNKNOWN = -1  # the code of a category that does not occur in the other rows
 class Categorical(Objects):
     """k = exp(−γh), or the overlap s itself, of rows of categories: s = (1/d) Σⱼ wⱼ(xⱼ)[xⱼ = yⱼ].
 
+    [xⱼ = yⱼ] is 1 if column j of both rows has the same category, else 0; d is the number of columns.
     h = ½s(x, x) + ½s(y, y) − s(x, y) is the Hamming distance, the share of columns that differ, if all weights are 1.
     A missing value (None, NaN) is a category of its own.
 

@@ -155,7 +155,7 @@ class OnColumns(_Composed):
 
     k1: Kernel
     columns: Any
-    whole = False  # rows are tables, of which objects are cells
+    whole = False  # rows have several cells, which may be objects
 
     def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
         X, index = X.copy(), self._positions(X.shape[1])

@@ -20,15 +20,15 @@ def mixed(X: Any, categorical: Sequence[Any] | None = None) -> Kernel:
     """Return ``OnColumns(RBF(…), numbers) * OnColumns(Categorical(…), categories)`` with widths from a table.
 
     Each column of numbers is divided by its standard deviation. At the mean distances the exponents of the two kernels
-    add up to −¼, divided between them by their numbers of columns, so that neither kind outweighs the other. Missing
-    numbers are ignored here, but refused in ``fit``; a missing category is a category of its own.
+    add up to −¼. Each has a share proportional to its number of columns, so that neither kind outweighs the other.
+    Missing numbers are ignored here, but are an error in ``fit``; a missing category is a category of its own.
 
     Parameters
     ----------
     X : data frame, or array of objects or numbers, of shape (n_samples, n_features)
         The training table. Columns of strings, booleans and categories are categorical.
     categorical : sequence of names or positions, default=None
-        The categorical columns, if the types do not show them.
+        The categorical columns, if they cannot be inferred from the types.
 
     Returns
     -------

@@ -15,14 +15,14 @@ from .._core.arrays import Array, is_objects
 from .._core.registry import register
 from .base import Kernel, checked_cells
 
-LARGEST_CODE = 2**62  # of a substring: codes are int64
-DENSE = 0.1  # of the entries are not 0: dense products are then faster than sparse ones
+LARGEST_CODE = 2**62  # upper bound of the code of a substring, because codes are int64
+DENSE = 0.1  # share of nonzero entries above which dense products are faster than sparse ones
 
 Encoded = tuple[Any, ...]  # arrays, or sparse matrices, with an entry for each row
 
 
 class Objects(Kernel):
-    """A kernel of objects: tables of dtype object, of one column where an object is a whole row.
+    """A kernel of objects: X is a table of dtype object, with only one column if each object is a whole row.
 
     A subclass defines how rows become arrays (``encoder``), once for each set of rows, and the kernel of two encoded
     sets (``between``).
@@ -86,8 +86,8 @@ class Objects(Kernel):
 def as_objects(X: Any, whole: bool = False) -> np.ndarray:
     """Return rows as a table of objects, with one column if an object is a ``whole`` row; numbers may stay numbers.
 
-    An array or sparse matrix of numbers stays as it is, unless an object is a whole row: its rows are then series, or
-    the sets of the columns that are not 0 in them.
+    An array or sparse matrix of numbers stays as it is, unless an object is a whole row. In that case each of its rows
+    becomes one object: a series, or the set of its columns that are not 0.
     """
     if isinstance(X, np.ndarray) and (is_objects(X) or not whole) and X.ndim == 2 and X.dtype.kind not in "US":
         return X
@@ -172,7 +172,7 @@ class Spectrum(Objects):
         """Return the function from strings to the row numbers and the codes of their substrings with mismatches."""
         if self.alphabet is None and self.mismatches:
             raise ValueError(
-                f"{self!r} takes its alphabet from data, but is not bound to any. Use kernel.bind(X), or give it."
+                f"{self!r} takes its alphabet from data, but is not bound to any. Use kernel.bind(X), or give alphabet."
             )
         letters = _points(_letters(Z) if self.alphabet is None else self.alphabet)
         if len(letters) ** self.k >= LARGEST_CODE:
@@ -220,8 +220,8 @@ def _windows(texts: np.ndarray, letters: np.ndarray, k: int) -> tuple[np.ndarray
 class Jaccard(Objects):
     """k = |x ∩ y| / |x ∪ y| of two sets, and 1 if both are empty: the Jaccard or Tanimoto similarity.
 
-    Rows are sets (or lists) of strings or numbers, or arrays of fingerprints, whose rows are the sets of the columns
-    that are not 0.
+    Rows are sets (or lists) of strings or numbers, or rows of an array of fingerprints, each of which is the set of its
+    columns that are not 0.
 
     Examples
     --------
@@ -244,7 +244,7 @@ class Jaccard(Objects):
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             return frozenset(np.flatnonzero(value).tolist())
         parts = [part.item() if isinstance(part, np.generic) else part for part in value]
-        parts = [math.nan if part != part else part for part in parts]  # one object: NaN is equal to itself alone
+        parts = [math.nan if part != part else part for part in parts]  # one object: a set finds NaN only by identity
         if isinstance(value, str) or not all(isinstance(part, str | int | float) for part in parts):
             raise TypeError("not a set")
         return frozenset(parts)

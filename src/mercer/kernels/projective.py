@@ -161,7 +161,7 @@ class Polynomial(_Affine):
         t = self.argument(t)
         if self.degree == 2:
             return in_place("multiply", t, t)
-        if self.degree == 3:  # products cost a tenth of a power
+        if self.degree == 3:  # two products take a tenth of the time of a power
             return in_place("multiply", t, t * t)
         return in_place("power", t, self.degree)
 
@@ -197,7 +197,7 @@ class Polynomial(_Affine):
 
 
 def _products(d: int, degree: int) -> Iterator[tuple[list[int], int]]:
-    """Yield each product of ``degree`` of d factors, as their numbers, and the number of orders that give it."""
+    """Yield the indices of the factors of each product of ``degree`` out of d factors, and its number of orderings."""
     for factors in combinations_with_replacement(range(d), degree):
         yield list(factors), factorial(degree) // prod(map(factorial, Counter(factors).values()))
 

@@ -45,7 +45,7 @@ class RBF(_Exponential, Radial):
         γ; None is ½ / median squared distance of the rows (σ² = the median), ``"median"`` is 1 / median, and
         ``"scale"`` is 1/(d · variance) as in ``SVC``.
     lengthscale : float or array-like of shape (d,), default=None
-        ℓ, or one for each column, instead of γ = 1/(2ℓ²).
+        ℓ, or one ℓ for each column, in place of γ = 1/(2ℓ²).
 
     Examples
     --------
@@ -107,7 +107,7 @@ class RationalQuadratic(Radial):
     Parameters
     ----------
     alpha : float, default=1.0
-        The smaller α, the longer the tail.
+        α; smaller values give a heavier tail.
     gamma, lengthscale : default=None
         The width, as in :class:`RBF`.
 

@@ -16,9 +16,9 @@ from .width import _weighted_median, median_distance
 
 MOST = 2**27  # pairs of points, in one call of the extension: a fraction of a second
 BLOCK = 2**18  # entries of the arrays of alignments that NumPy computes at once: they fit the cache
-RESCALED = 4  # points after which the sums over alignments, which grow or shrink with each, are divided by the largest
-LARGEST = 1e300  # γ
-MOST_POINTS = 2000  # of the series: the bandwidth is computed from them
+RESCALED = 4  # points after which the sums over alignments are divided by the largest one, against over- and underflow
+LARGEST = 1e300  # upper bound of γ
+MOST_POINTS = 2000  # of the series that are used to compute the bandwidth
 
 
 class _Series(Objects):
@@ -61,8 +61,9 @@ class GlobalAlignment(_Series):
     """k = a(x, y) / √(a(x, x) a(y, y)), a the sum over all alignments of two series of Π κ(xᵢ, yⱼ).
 
     The global alignment kernel (Cuturi 2011) with κ = g/(2 − g), g = exp(−‖xᵢ − yⱼ‖²/2σ²), which is positive definite.
-    a(x, y) grows with the number of alignments beyond any number type, and is therefore normalised. It costs
-    length × length operations for each pair of rows; :class:`RandomWarping` is much faster for long series.
+    a(x, y) overflows for long series, because it grows with the number of alignments, and is therefore normalised. The
+    kernel costs length × length operations for each pair of rows; :class:`RandomWarping` is much faster for long
+    series.
 
     Parameters
     ----------
@@ -104,8 +105,9 @@ class RandomWarping(_Series):
     """k = f(x)ᵀf(y) / ‖f(x)‖‖f(y)‖, fᵣ(x) the global alignment kernel of x and the random series ωᵣ.
 
     Alignments with short random series (Wu et al. 2018) are explicit features: n rows need n·R alignments with at most
-    ``max_length`` points, while :class:`GlobalAlignment` needs n² alignments of whole series. Series so far from all
-    random ones that every alignment underflows are equal to each other, and orthogonal to the rest.
+    ``max_length`` points, while :class:`GlobalAlignment` needs n² alignments of whole series. Series that
+    are so far from all random series that every alignment underflows are treated as equal to each other, and orthogonal
+    to all other series.
 
     Parameters
     ----------
@@ -151,9 +153,9 @@ class RandomWarping(_Series):
 
         def encode(X: np.ndarray) -> Encoded:
             series = _as_series(X)
-            logs = _logs(series, random, gamma) - own / 2  # a factor of each row is divided by below
+            logs = _logs(series, random, gamma) - own / 2  # a common factor of a row cancels below
             most = logs.max(axis=1, keepdims=True)
-            far = most == -np.inf  # a feature of its own
+            far = most == -np.inf  # these series have an extra feature
             F = np.hstack([np.exp(logs - np.where(far, 0, most)), far])
             return (F / np.sqrt(np.sum(F**2, axis=1, keepdims=True)),)
 
@@ -217,7 +219,7 @@ def _own_logs(x: Any, gamma: float) -> np.ndarray:
 
 
 def _by_length(series: Any) -> np.ndarray:
-    """Return the numbers of the series by their lengths: those that are computed side by side should be alike."""
+    """Return the numbers of the series sorted by length: pairs computed together should have similar lengths."""
     return np.argsort([*map(len, series)], kind="stable")
 
 
@@ -245,7 +247,7 @@ def _in_numpy(gamma: float, X: np.ndarray, Z: np.ndarray, pairs: np.ndarray) -> 
     """Return log a of pairs of series: for each, the first point in X, the number of points, and the same in Z.
 
     a(t, s) = κ(x_t, z_s)(a(t − 1, s − 1) + a(t − 1, s) + a(t, s − 1)), with a(0, 0) = 1 and κ = g/(2 − g), is computed
-    for all pairs at once, and divided by its largest entry now and then.
+    for all pairs at once, and divided by its largest entry after every few points.
     """
     start, length, start_z, length_z = pairs.T
     z = Z[start_z + np.minimum(np.arange(length_z.max())[:, None], length_z - 1)]  # (point, pair, channel)

@@ -22,8 +22,8 @@ CHUNK = 2**14  # rows
 MEDIAN_ROWS = 2000  # whose pairs "median" uses: 4 million distances
 DEFAULT_ROWS = 500  # whose pairs the default uses: accurate to a few per cent, in milliseconds
 NEIGHBOUR = 10  # the neighbour whose distance "local" uses
-ROUNDING = 1e-12  # of the largest distance: rows that are closer are equal
-LOCAL = 0.25  # over its median squared distance: narrow enough for curved clusters, and wide enough for EM
+ROUNDING = 1e-12  # of the largest distance: rows that are closer count as equal
+LOCAL = 0.25  # γ · median squared distance to it: narrow enough for curved clusters, and wide enough for EM
 DEFAULT = 0.5  # times 1/median: the width if none is given
 
 
@@ -102,7 +102,7 @@ def median_distance(
     distance: Callable[[Array, Array], Array] | None = None,
     most: int = MEDIAN_ROWS,
 ) -> float:
-    """Return the weighted median of a distance, by default ‖xᵢ − xⱼ‖², over all ordered pairs that are not 0."""
+    """Return the weighted median of all distances above 0, by default ‖xᵢ − xⱼ‖², over ordered pairs of rows."""
     from .base import sqdist
 
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], most)).astype(int)
@@ -119,7 +119,8 @@ def median_distance(
 def neighbour_distance(X: Array, distance: Callable[[Array, Array], Array] | None = None) -> float:
     """Return the median distance, by default squared, to the 10th neighbour among the distinct rows.
 
-    Of many rows, the neighbours of evenly spaced ones are used, so that the result does not depend on their number.
+    If there are more than 2000 rows, only evenly spaced ones are used, also as neighbours. The result then does not
+    depend on the number of rows.
     """
     from .base import sqdist
 
@@ -148,5 +149,5 @@ def _weighted_median(t: Array, w: Array) -> float:
 
 
 def _nonzero(statistic: float) -> float:
-    """Return the statistic, or 1 for constant data, also where squares underflow to 0 or nearly so."""
+    """Return the statistic, or 1 for constant data and for data whose squares underflow."""
     return statistic if statistic >= np.finfo(float).tiny else 1.0

@@ -1,1 +1,1 @@
-"""Linear algebra of symmetric operators that need not exist in memory; no kernel-specific code."""
+"""Linear algebra of symmetric operators that need not be stored in memory; no kernel-specific code."""

@@ -1,4 +1,4 @@
-"""Pivoted Cholesky factors of positive semi-definite operators, to the numerical rank."""
+"""Pivoted Cholesky factors of positive semi-definite operators, up to the numerical rank."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .._core.dense import inverse_of_lower
 from .._core.tiles import map_rows
 from .operators import Operator
 
-BATCH = 120  # candidates of a round: enough for fast matrix products, few enough for most to be accepted
+BATCH = 120  # candidates per round: enough for fast matrix products, few enough for most to be accepted
 
 
 def rpcholesky(
@@ -28,9 +28,10 @@ def rpcholesky(
 ) -> tuple[Array, np.ndarray]:
     """Return F with A ≈ FFᵀ and its pivots, by accelerated randomly pivoted Cholesky (Epperly, Tropp & Webber 2024).
 
-    Candidates are drawn in batches with probabilities proportional to the diagonal of A − FFᵀ, and some are rejected
-    so that the pivots have the distribution of those drawn one at a time, while the work is in matrix products. It ends
-    early if all of that diagonal is below ``tol`` times the largest entry of A. ``weights`` multiply the probabilities.
+    Candidates are drawn in batches with probabilities proportional to the diagonal of A − FFᵀ. Some are rejected, so
+    that the pivots have the same distribution as pivots drawn one at a time; most of the work is in matrix products.
+    The algorithm stops early if the whole diagonal of A − FFᵀ is below ``tol`` times the largest entry of A.
+    ``weights`` multiply the probabilities.
     """
     diagonal = A.diag()
     xp = namespace(diagonal)
@@ -70,9 +71,9 @@ def _eliminated(columns: Array, F: Array, F_new: Array, L: Array) -> Array:
 
 
 def _rejection_cholesky(H: Array, before: Array, rng: np.random.Generator, floor: float) -> tuple[np.ndarray, Array]:
-    """Accept candidate i with probability (its diagonal now) / (its diagonal when drawn), then eliminate it.
+    """Accept candidate i with probability (current diagonal entry) / (entry when drawn), then eliminate it.
 
-    The matrix is small: it is computed on the host, since every decision would wait for a device.
+    The matrix is small and is computed on the host: on a device, every decision would wait for a transfer.
     """
     accepted: list[int] = []
     H_, n = host(H), H.shape[0]

@@ -1,7 +1,7 @@
 """Leading eigenpairs of a symmetric operator: ``eigenpairs`` alone sorts, cuts by rank, fixes signs and checks.
 
 Solvers are small frozen dataclasses with ``__call__(A, q, rng)``, which return Ritz pairs in any order. Their accuracy
-is checked here, and a solver that fails is replaced by one that does not.
+is checked here, and a solver that fails is replaced by ``Exact`` or ``Randomized``.
 """
 
 from collections.abc import Callable
@@ -26,15 +26,15 @@ from .solvers.exact import Exact
 from .solvers.lanczos import Lanczos
 from .solvers.randomized import Randomized
 
-LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 3_000, 30  # rows, and rows of MANY components, up to which Lanczos was fastest
-EXACT_ROWS = 100  # up to which no iterative solver is faster
+LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 3_000, 30  # rows up to which Lanczos was fastest: any q, and q ≥ MANY
+EXACT_ROWS = 100  # rows up to which no iterative solver is faster
 LAST_DIGITS = 1e-13  # the smallest residual that can be required
-CHOLESKY_ROWS = 5_000  # up to which a Cholesky factor is as fast as a few dozen products
-DOUBLE_ROWS = 2_000  # up to which a factor in double precision takes little time
-VISIBLE = 1e-5  # of λ₁: negative eigenvalues below it are found
-SHIFTS = 6  # tried from the rounding error to λ₁
-BREAKDOWN = 1e-10  # of the matrix: a shorter new vector of Lanczos is a rounding error
-LOWEST_STEPS = 30  # of Lanczos, to look for negative eigenvalues
+CHOLESKY_ROWS = 5_000  # rows up to which a Cholesky factor is as fast as a few dozen products
+DOUBLE_ROWS = 2_000  # rows up to which a factor in double precision takes little time
+VISIBLE = 1e-5  # of λ₁: negative eigenvalues of larger magnitude are found
+SHIFTS = 6  # number of shifts σ that are tried, from the rounding error to λ₁
+BREAKDOWN = 1e-10  # of the largest entry of T: a shorter new Lanczos vector is a rounding error
+LOWEST_STEPS = 30  # Lanczos steps in the search for negative eigenvalues
 FAILED = 1e-3  # a residual above this share of λ₁ means that an iterative solver has failed
 
 
@@ -49,8 +49,9 @@ class Report:
     ``outside`` is the variance outside the span of landmarks, ``outside_share`` its share of the total variance.
     ``note`` is not empty if another method than the requested one was used.
 
-    Models that ``partial_fit`` has updated also have ``rows``, the number of rows seen, ``recent_share``, the share
-    outside of the latest rows, and ``changes``, the last refreshes of the landmarks: (rows seen, landmarks exchanged).
+    Models that ``partial_fit`` has updated also have ``rows``, the number of rows seen, ``recent_share``, the
+    ``outside_share`` of the latest rows, and ``changes``, the last refreshes of the landmarks: (rows seen, landmarks
+    exchanged).
 
     Examples
     --------
@@ -104,9 +105,9 @@ def eigenpairs(
 ) -> Eigenpairs:
     """Return the q largest eigenpairs of A, or all above the rank threshold if there are fewer.
 
-    The threshold is the rounding error of λ₁, or of ``floor()`` if that is larger: the size of the matrix before
-    centring, whose rounding errors A contains; below 1e-292 nothing is kept. ``definite=False`` also looks for negative
-    eigenvalues.
+    The threshold is the rounding error of λ₁, or of ``floor()`` if that is larger. ``floor()`` is the size of the
+    matrix before centring, because A contains the rounding errors of that matrix. Eigenvalues below 1e-292 are never
+    kept. ``definite=False`` also looks for negative eigenvalues.
     """
     n = A.shape[0]
     q = n if q is None else min(q, n)
@@ -117,7 +118,7 @@ def eigenpairs(
     ritz = _guarded(solver, A, n if complete else q, rng or np.random.default_rng(0))
     xp = namespace(ritz.values)
     error = rounding(n, ritz.vectors) * max(largest(ritz.values), floor() if floor else 0.0)
-    error = max(error, TINY / EPS)  # entries of such a matrix have lost digits, and divisions by a root of it overflow
+    error = max(error, TINY / EPS)  # entries this small have lost digits, and dividing by their roots may overflow
     order = xp.flip(xp.argsort(ritz.values))[: min(q, ritz.values.shape[0])]
     in_order = rows(ritz.values, order)
     kept = order[in_order > error]
@@ -146,9 +147,9 @@ def rounding(n: int, vectors: Array) -> float:
 
 
 def choose(solver: str | Solver, n: int, q: int | None) -> Solver:
-    """Return the solver of a name; ``"auto"`` is resolved for an n × n operator and q pairs.
+    """Return the solver with the given name; ``"auto"`` is resolved for an n × n operator and q pairs.
 
-    See :func:`mercer.eigen.choose` for the whole table, with landmarks for models.
+    See :func:`mercer.eigen.choose` for the whole decision table, which includes landmarks.
     """
     if not isinstance(solver, str):
         return solver
@@ -198,7 +199,7 @@ def _guarded(solver: Solver, A: Operator, q: int, rng: np.random.Generator) -> R
 
 
 def _accepted(solver: Solver, n: int) -> float:
-    """Return the residual above which a pair counts as lost: the promised one if LAPACK can replace the solver."""
+    """Return the residual above which a pair counts as lost: the solver's ``tol`` if LAPACK can replace the solver."""
     strict = n <= 2 * SMALL and getattr(solver, "strict", False)
     return max(getattr(solver, "tol", 0.0), LAST_DIGITS) if strict else FAILED
 
@@ -207,9 +208,10 @@ def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
     """Search for negative eigenvalues; return ``upper``, or more of the spectrum if there are any, and a note.
 
     Up to ``CHOLESKY_ROWS`` rows, a Cholesky factor of A + error·I proves that there are none; otherwise all eigenvalues
-    (few rows) or the lowest one are returned. Beyond ``DOUBLE_ROWS`` a factor in single precision does, if its rounding
-    error, n·ε·max aₙₙ, is small enough. With more rows, the lowest Ritz value of ``LOWEST_STEPS`` Lanczos steps is
-    appended, which is never below the lowest eigenvalue. The note says if small negative ones may have been missed.
+    (few rows) or the lowest one are returned. Beyond ``DOUBLE_ROWS`` a factor in single precision is enough, if its
+    rounding error, n·ε·max aₙₙ, is small enough. With more than ``CHOLESKY_ROWS`` rows, the lowest Ritz value of
+    ``LOWEST_STEPS`` Lanczos steps is appended, which is never below the lowest eigenvalue. The note says if small
+    negative eigenvalues may have been missed.
     """
     n, xp = A.shape[0], namespace(upper)
     missed = f"negative eigenvalues below {VISIBLE:.0e} of the largest one may have been missed"
@@ -230,7 +232,8 @@ def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
 def _below_zero(matrix: Array, size: float, error: float) -> Array:
     """Return the lowest eigenvalue of a matrix that has negative ones: (1,).
 
-    It is 1/θ − σ, with θ the largest eigenvalue of (A + σI)⁻¹, for a σ of its own order that A + σI is definite for.
+    It is 1/θ − σ, with θ the largest eigenvalue of (A + σI)⁻¹. σ has the same order of magnitude, and A + σI is
+    positive definite.
     """
     if is_foreign(matrix):
         return namespace(matrix).clip(_lowest_ritz(Dense(matrix)), None, -2 * error)

@@ -32,14 +32,14 @@ from ..kernels import Kernel
 from ..kernels.base import is_wide
 
 STORED_BYTES, DOUBLE_BYTES = 4, 8
-COSTLY_COLUMNS = 64  # with more, a tile takes longer to compute than to read
+COSTLY_COLUMNS = 64  # with more columns, a tile takes longer to compute than to read
 
 
 class Operator(Protocol):
     """A symmetric n × n matrix A = JᵀKJ, which need not be stored: all members that a solver may use.
 
-    ``points`` are the rows that the matrix belongs to, or None; ``root`` is √w of shape (n, 1), ones for rows without
-    weights. ``gram`` is K, also an operator: A itself if nothing is centred (J = I, see :class:`Uncentred`).
+    ``points`` are the rows of data that A is computed from, or None; ``root`` is √w of shape (n, 1), ones for rows
+    without weights. ``gram`` is K, also an operator: A itself if nothing is centred (J = I, see :class:`Uncentred`).
     """
 
     @property
@@ -186,8 +186,8 @@ class Gram(Uncentred):
     def repeated(self) -> "Gram | Dense":
         """Return K for many products: its tiles are stored if that is faster and they fit the memory budget.
 
-        Only in single precision: solvers compute few products in double precision. With many more columns than rows,
-        and for rows that are objects, it is computed once, in double precision.
+        Tiles are stored only in single precision: solvers compute few products in double precision. With many more
+        columns than rows, and for rows that are objects, K is computed once, in double precision.
         """
         fits = self.home is None and DOUBLE_BYTES * self.shape[0] ** 2 <= tiles.budget_bytes()
         if fits and is_objects(self.X):
@@ -200,7 +200,7 @@ class Gram(Uncentred):
         return replace(self, kept=Kept(self.kernel, self.X))
 
     def rounded(self) -> "Gram | Dense":
-        """Return K for many products, to an error of 2⁻³² in each entry if storing it that way is faster."""
+        """Return K for many products; its entries are stored with an error of at most 2⁻³² if that is faster."""
         storable = self.home is None and native.rounded(self.kernel, self.X) is not None and not is_wide(self.X)
         return replace(self, kept=Kept(self.kernel, self.X)) if storable and self._worth_storing() else self.repeated()
 
@@ -230,8 +230,8 @@ class Gram(Uncentred):
 class Kept:
     """The tiles of k(X, X) on or above the diagonal, which the first product computes and the next ones read.
 
-    Values of kernels that the C extension knows are between 0 and 1: they are stored as 32-bit integers, with an error
-    of at most 2⁻³², and multiplied in the precision of the other factor.
+    Values of kernels that the C extension supports are between 0 and 1: they are stored as 32-bit integers, with an
+    error of at most 2⁻³², and multiplied in the precision of the other factor.
     """
 
     def __init__(self, kernel: Kernel, X: Array) -> None:

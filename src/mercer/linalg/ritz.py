@@ -8,7 +8,7 @@ import numpy as np
 from .._core.arrays import Array, namespace
 
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-INSIDE = 100  # times ε: the length of a direction that was inside the span
+INSIDE = 100  # times ε: a direction with a shorter remainder lies inside the span
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ def orthonormal(block: Array, basis: Array) -> Array:
     lengths, xp, dtype = norms(block), namespace(block), block.dtype
     some = xp.nonzero(lengths > 0)[0]
     block = xp.take(block, some, axis=1) / xp.astype(xp.take(lengths, some), dtype, copy=False)
-    share = INSIDE * float(xp.finfo(dtype).eps)  # a direction of which less is left was inside the span
-    for least in (share, 0.5):  # twice is enough (Kahan)
+    share = INSIDE * float(xp.finfo(dtype).eps)  # a direction with a shorter remainder lies inside the span
+    for least in (share, 0.5):  # two orthogonalisations are enough (Kahan)
         block = block - basis @ (basis.T @ block)
         squares, W = xp.linalg.eigh(projection(block, block))
         kept = xp.nonzero(squares > max(least, EPS**0.5) ** 2)[0]  # smaller squares are rounding errors

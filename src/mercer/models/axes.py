@@ -40,8 +40,9 @@ def reduce_axes(model: Any, n_points: int, *, free: bool = True, max_iter: int =
     """Approximate every component of a fitted model by a sum over a few points of its own.
 
     The points of an axis are selected greedily among the anchors and, with ``free``, moved to a local minimum of ‖u −
-    P_Z u‖². :func:`mercer.compress` uses one set of points for all axes and the mean instead: q axes then need q times
-    fewer points, and distances and densities stay defined.
+    P_Z u‖², the squared distance of the axis u to the span of its points Z. :func:`mercer.compress` uses one set of
+    points for all axes and the mean instead: q axes then need q times fewer points, and distances and densities stay
+    defined.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class KernelTransformer(
         return self._training_coordinates(w) if counted.shape[0] == X.shape[0] else None
 
     def _fit_batches(self, kernel: Kernel, source: Source, sample_weight: Any, rng: np.random.Generator) -> None:
-        """Fit the model on batches; only models that are sums over rows can."""
+        """Fit the model on batches; only models that can be computed from sums over rows support this."""
         validation.check_in_memory(source.read())
 
     def _fit_collection(self, kernel: Kernel, X: Any, sample_weight: Any, rng: np.random.Generator) -> None:

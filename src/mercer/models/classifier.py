@@ -48,8 +48,9 @@ class KernelPCAClassifier(
     """Classifier with a Gaussian density in feature space for each class.
 
     Each class has a probabilistic kernel PCA (Zhou, section 4), with the same kernel and the same noise variance ρ for
-    all classes. The predicted class minimises L̂_c(x) − 2 log p_c (eq. 21); in the limit ρ → 0 it is the class whose
-    principal subspace is closest (eq. 23), whatever the priors are.
+    all classes. The predicted class minimises L̂_c(x) − 2 log p_c (eq. 21), where −½L̂_c is the log density of class c up
+    to a constant and p_c its prior. In the limit ρ → 0 it is the class whose principal subspace is closest (eq. 23),
+    whatever the priors are.
 
     Parameters
     ----------
@@ -61,14 +62,15 @@ class KernelPCAClassifier(
         Number of axes: for all classes, one for each of ``classes_``, or by label. 0 uses the means only. None keeps
         all axes with λ > ρ; axes with less variance than the noise are always dropped.
     noise_ratio : float, default=0.01
-        ρ relative to Σ_c p_c tr C_c, the variance within classes. 0 is the limiting rule.
+        ρ relative to Σ_c p_c tr C_c, the variance within classes (C_c is the covariance of class c). 0 is the limiting
+        rule, ρ → 0.
     shrinkage : float in [0, 1], default=0.0
-        γ of the covariances (1 − γ)C_c + γ Σₖ pₖCₖ: 0 for a covariance of each class, 1 for a common one, as in linear
-        discriminant analysis.
+        γ of the covariances (1 − γ)C_c + γ Σₖ pₖCₖ: 0 for a separate covariance of each class, 1 for a common one, as
+        in linear discriminant analysis.
     kernel : str, Kernel or callable, default="rbf"
         As in :class:`KernelPCA`. Data-dependent parameters are those of all training samples; a radial kernel without
-        a given width has γ = 1/median squared distance, twice that of the other models, which classified better on
-        average over 29 data sets.
+        a given width has γ = 1/median squared distance. This is twice the γ of the other models; it classified better
+        on average over 29 data sets.
     kernels : sequence, dict or None, default=None
         A kernel for each of ``classes_``, in their order or by label, in place of ``kernel`` (Zhou's φ_c). Only for the
         limiting rule, which compares distances in different feature spaces; kernels whose k(x, x) is not 1 are
@@ -102,7 +104,7 @@ class KernelPCAClassifier(
     temperature_ : float
         T: log densities are divided by it. 1 without calibration.
     biases_ : ndarray of shape (n_classes,)
-        The number added to the log density of each class after division by T. 0 without ``"vector"``.
+        The number added to the log density of each class after division by T. 0 unless the calibration is ``"vector"``.
     kernel_ : Kernel
         The kernel with its data-dependent parameters filled in.
     kernels_ : list of Kernel
@@ -267,7 +269,10 @@ class KernelPCAClassifier(
         return calibrated(kind, joints, samples.y[held], w, self.class_prior_, len(np.unique(member[held])))
 
     def _joint(self, X: Any) -> np.ndarray:
-        """Return log p_c + log density up to a constant, or numbers of the same order, calibrated: (n, n_classes)."""
+        """Return the calibrated log p_c + log density up to a constant: (n, n_classes).
+
+        For the limiting rule they are numbers that rank the classes like r².
+        """
         check_is_fitted(self)
         X = validation.check_rows(self, X, self.kernel_)
         joint = self._log_joint(self.densities_, X, self._shares)
@@ -276,7 +281,7 @@ class KernelPCAClassifier(
         return joint / self.temperature_ + self.biases_
 
     def _log_joint(self, densities: list, X: Any, shares: Any) -> np.ndarray:
-        """Return the same before calibration."""
+        """Return the values of ``_joint`` before calibration."""
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
         if self.density is not None and isinstance(self.kernel_, Precomputed):
@@ -310,8 +315,8 @@ class KernelPCAClassifier(
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the calibrated posterior probabilities of the classes: (n_samples, n_classes).
 
-        With the limiting rule they would all be 0 or 1. Instead they are computed with equal priors and the average
-        variance outside the subspaces as noise, which gives the same order as r².
+        With the limiting rule they would all be 0 or 1. Instead they are computed with equal priors and with the
+        average variance outside the subspaces as noise variance, which ranks the classes like r².
         """
         log_p = self.predict_log_proba(X)
         return np.exp(np.where(np.isneginf(log_p), log_p, np.maximum(log_p, LEAST)))
@@ -351,7 +356,7 @@ def _own_subspace(
 
 
 def _mixture_of(density: Any) -> FeatureMixture:
-    """Return the density of one class, which can be compared with others without k(x, x)."""
+    """Return the density of one class as a mixture, which can be compared with other classes without k(x, x)."""
     if hasattr(density, "_mixture"):
         return density._mixture
     if hasattr(density, "density_"):

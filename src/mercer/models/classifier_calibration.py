@@ -31,10 +31,10 @@ def held_out(joint: Joint, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fold of each sample, −1 for those that are never held out, and the number of each distinct sample.
 
-    Equal rows are in the same fold, whatever their classes, so that no held-out row is fitted on; the order of the
-    samples does not matter, and weights are equivalent to repetitions. A row counts as one of the rarest of its
-    classes, which are spread over the folds. Only as many folds as necessary are held out, and never all samples of a
-    class.
+    Equal rows are in the same fold, whatever their classes, so that no model is fitted on copies of its held-out rows.
+    The order of the samples does not matter, and weights are equivalent to repetitions. If equal rows have different
+    classes, they are assigned to a fold like rows of the rarest of these classes. The rows of each class are spread
+    over the folds. Only as many folds as necessary are held out, and never all samples of a class.
     """
     row = distinct(X)[1].ravel()
     pairs, member = np.unique(row * (y.max() + 1) + y, return_inverse=True)

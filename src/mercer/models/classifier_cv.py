@@ -33,13 +33,13 @@ from .drawing import RegionPlotMixin
 from .parameters import AT_LEAST_0, AT_LEAST_1, constraints, generator
 from .targets import check_labels, class_components, class_priors
 
-OCTAVES = np.arange(-8, 9)  # of γ about 1/median: from far too wide to far too narrow for most data
-HALF_DECADES = np.arange(0, -11, -1) / 2  # of ρ: from all of the variance within classes to 1e-5 of it
+OCTAVES = np.arange(-8, 9)  # log₂ of γ · median: from far too wide to far too narrow for most data
+HALF_DECADES = np.arange(0, -11, -1) / 2  # log₁₀ of ρ: from all of the variance within classes to 1e-5 of it
 STEPS = 34  # numbers of components from 1 to the size of the largest class, in equal ratios
 AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # of the grid, in this order
 WITH_DENSITIES = (*AXES, "density")
 NEAR = 2  # standard errors: errors that differ by less do not decide between two combinations
-DIGITS = 12  # to which average losses are compared: they may differ by rounding
+DIGITS = 12  # decimal places to which average losses are compared: they may differ by rounding
 GridErrors = (
     Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)]
     | Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", "p", finite=False)]
@@ -290,8 +290,8 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     def _choose(self, losses: np.ndarray, sizes: np.ndarray, n: int) -> None:
         """Average the losses over the folds, weighted by their sizes, and choose a combination for n samples.
 
-        The last axis has the losses of :func:`loss_of`: one number, the log-loss at several temperatures, of which the
-        best one counts, or the error and then these.
+        The last axis has the losses of :func:`loss_of`. These are one number; or the log-losses at several
+        temperatures, of which the smallest is used; or, for the default rule, the error followed by these log-losses.
         """
         means = np.average(losses, axis=0, weights=sizes)
         k = np.zeros(means.shape[:-1], int) if self.scoring is None else means.argmin(axis=-1)
@@ -309,7 +309,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
 
     @property
     def solver_(self) -> Any:
-        """How the axes of ``best_estimator_`` were computed, and how well."""
+        """The report on the solver of ``best_estimator_``."""
         return self.best_estimator_.solver_
 
     @property

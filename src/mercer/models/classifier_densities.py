@@ -29,7 +29,7 @@ def check_densities(densities: Sequence) -> list:
 class HeldOutMixtures:
     """The samples X, their kernel matrix K, the row numbers of each class of a fold and of its held-out samples.
 
-    ``variance`` is that within the classes, the unit of ρ.
+    ``variance`` is the variance within the classes, the unit of ρ.
     """
 
     kernel: Kernel
@@ -51,8 +51,9 @@ class HeldOutMixtures:
     ) -> np.ndarray:
         """Return the losses of each rule on the held-out samples: (shrinkages, priors, ratios, candidates, losses).
 
-        A candidate has a number of axes for each class, None for the mixture's own, or is False if it is not tried: its
-        loss is infinite, as those of the limiting rule and of shrinkage. Other parameters as in ``HeldOut.losses``.
+        A candidate is a list with a number of axes for each class (None: the number of the mixture), or False if it is
+        not tried. Losses are infinite for candidates that are not tried, for the limiting rule, and for shrinkages
+        above 0. Other parameters as in ``HeldOut.losses``.
         """
         ratios, plain = np.asarray(noise_ratios), np.flatnonzero(np.asarray(shrinkages) == 0)
         found = np.full((len(shrinkages), len(log_priors), len(ratios), len(q), 1), np.inf)

@@ -8,8 +8,8 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
-LEAST = np.log(np.finfo(float).eps)  # log-probability at least, as in scikit-learn
-DOUBLINGS = 13  # of the temperature 1: the hottest one makes almost all classes equally probable
+LEAST = np.log(np.finfo(float).eps)  # smallest log-probability, as in scikit-learn
+DOUBLINGS = 13  # of the temperature, from 1: at the highest one nearly all classes are equally probable
 
 Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -51,9 +51,10 @@ def _log_loss(cost: np.ndarray, truth: np.ndarray, ratios: np.ndarray) -> np.nda
 
 
 class _Tempered:
-    """Log-losses at the temperatures 1, 2, 4, …, of which the least predicts that of a calibrated model.
+    """Log-losses at the temperatures 1, 2, 4, …; the smallest one estimates the log-loss of a calibrated model.
 
-    The true class counts as probable by 1 − ``doubt`` only, as in :mod:`mercer.rkhs.calibration`.
+    Labels are smoothed: a share ``doubt`` of the probability of the true class is divided between all classes, as in
+    :mod:`mercer.rkhs.calibration`.
     """
 
     def __init__(self, doubt: float):
@@ -69,7 +70,7 @@ class _Tempered:
         p, found = np.exp(J / 2**DOUBLINGS), []
         for k in range(DOUBLINGS, -1, -1):
             found.append(np.log(p.sum(axis=0)).sum(axis=-1) - aimed / 2**k)
-            p *= p  # of half the temperature
+            p *= p  # now at half the temperature
         unknown = (len(truth) - len(known)) * -LEAST
         return (np.stack(found[::-1], axis=-1) + unknown) / len(truth)
 

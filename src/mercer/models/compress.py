@@ -40,10 +40,11 @@ NEEDED = ("_rho", "_subspaces", "_with_subspaces")  # the members of the protoco
 class Compression:
     """The result of a compression, compared with the original model: the fitted attribute ``compression_``.
 
-    ``errors`` holds φ = ‖u − P_Z u‖² ≤ 1 of each axis, subspace by subspace. A coordinate along that axis changes by at
-    most √(2φ)·‖φ(x) − φ̄‖ for any x. ``mean_errors`` holds ‖φ̄ − P_Zφ̄‖² of each mean, relative to the variance around
-    it. ``n_anchors_before`` and ``n_anchors`` are the numbers of kernel evaluations for each sample to be transformed,
-    ``bytes_before`` and ``bytes`` the sizes of all arrays of the model.
+    ``errors`` holds φ = ‖u − P_Z u‖² ≤ 1 of each axis u, subspace by subspace, where P_Z is the projection onto the
+    span of the new anchors Z. A coordinate along that axis changes by at most √(2φ)·‖φ(x) − φ̄‖ for any x.
+    ``mean_errors`` holds ‖φ̄ − P_Zφ̄‖² of each mean, relative to the variance around it. ``n_anchors_before`` and
+    ``n_anchors`` are the numbers of kernel evaluations for each sample to be transformed, ``bytes_before`` and
+    ``bytes`` the sizes of all arrays of the model.
     """
 
     n_anchors_before: int
@@ -70,10 +71,10 @@ def compress(
     """Return a copy of a fitted model on few anchors, without its training data.
 
     The mean and the axes of all parts of the model are expanded on one set of anchors. These are selected greedily
-    among the anchors of the model, each time the one that reduces the sum of all errors φ = ‖u − P_Z u‖² most;
-    coefficients are optimal for all axes at once. Axes are orthonormalised again and matched to the original ones, and
-    variances are those of the model along them, so that coordinates, reconstruction errors, densities and pre-images
-    still work.
+    among the anchors of the model: each step adds the anchor that reduces the sum of all errors φ = ‖u − P_Z u‖² most,
+    where u is an axis and P_Z the projection onto the span of the selected anchors Z. Coefficients are optimal for all
+    axes at once. Axes are orthonormalised again and matched to the original ones, and their variances are those of the
+    model along the new axes. Coordinates, reconstruction errors, densities and pre-images therefore remain available.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def _collect(thing: Any, arrays: dict, seen: set) -> None:
         return
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):
-        owner = thing.base if isinstance(thing.base, np.ndarray) else thing  # a view keeps all of it alive
+        owner = thing.base if isinstance(thing.base, np.ndarray) else thing  # a view keeps the whole array in memory
         arrays[id(owner)] = owner.nbytes
         return
     parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list | tuple | set) else ()

@@ -31,8 +31,8 @@ class ContrastiveKernelPCA(KernelTransformer):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number of components; a number in (0, 1) keeps that share of the variance of the samples, if so many axes
-        have more variance than in the background; None keeps all axes with a positive eigenvalue of C₁ − αC₀.
+        Number of components; only axes with a positive eigenvalue of C₁ − αC₀ are kept. A number in (0, 1) keeps that
+        share of the variance of the samples, if these axes hold it; None keeps all of these axes.
     contrast : float or "auto", default=1.0
         α ≥ 0. ``"auto"`` tries contrasts from .1 to 1000 (times tr C₁ / tr C₀), groups those with similar axes and
         keeps one of each group (``contrasts_``). Of these it uses the one with a component along which the samples

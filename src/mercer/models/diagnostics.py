@@ -16,19 +16,19 @@ from .._core.warn import (
 from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
 
-LOOKED_AT = 300  # rows whose kernel matrix represents most entries of K
-CELLS = 2 * 10**6  # of those rows: fewer rows if there are many columns
-SCALE_CELLS = 10**7  # of the rows that scales are estimated from
-NARROW = 0.05  # median cosine of a row with the most similar one among those: below it K ≈ I
-WIDE = 1e-6  # 1 − cosine that 99 % of the pairs stay below: K ≈ 11ᵀ
+LOOKED_AT = 300  # rows whose kernel matrix is inspected in place of K
+CELLS = 2 * 10**6  # at most, in those rows: fewer rows are used if there are many columns
+SCALE_CELLS = 10**7  # at most, in the rows that scales are estimated from
+NARROW = 0.05  # if the cosine of a row with the most similar other row has a smaller median, K ≈ I
+WIDE = 1e-6  # if 1 − cosine is smaller for 99 % of the pairs, K ≈ 11ᵀ
 BULK = 0.99
 FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
 MANY_ROWS = 1000  # rows from which on duplicates are searched; scales are estimated from the same number
-MANY_COLUMNS = 4096  # of a block: their deviations are computed at once
-SOME_ROWS = 20  # from which on a column's scale, and the bulk of K, are known
-COPIES = 0.5  # of the rows are different: fewer deserve a warning
-UNSCALED = 100  # times the standard deviation of the median column; in tables of one unit it is 10 at most
-OUTSIDE = 0.05  # of the variance: more outside the span of landmarks deserves a warning
+MANY_COLUMNS = 4096  # of a block, whose standard deviations are computed at once
+SOME_ROWS = 20  # at least, to estimate the scale of a column and most entries of K
+COPIES = 0.5  # share of distinct rows below which a warning is given
+UNSCALED = 100  # times the standard deviation of the median column; 10 at most if all columns have one unit
+OUTSIDE = 0.05  # share of the variance outside the span of the landmarks above which a warning is given
 NAMED = 3  # columns named in a warning
 REMEDY = "make_pipeline(StandardScaler(), model)"
 

@@ -28,8 +28,8 @@ ROUNDS = 2  # of fits on the completed samples
 FEW = 1000  # samples up to which no landmarks are needed
 LANDMARKS = 500
 USUAL = 0.95  # quantile of r² of the training samples that sets the scale of the weights
-DONORS = 1000  # samples at most whose values serve as starting values
-TEMPORARIES = 4  # starting values, over all samples, in memory at once
+DONORS = 1000  # largest number of samples whose values serve as starting values
+TEMPORARIES = 4  # arrays of the size of all starting values in memory at once
 TRIAL_ROWS = 100  # samples of the trial that measures the errors
 
 
@@ -177,8 +177,8 @@ class KernelPCAImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def uncertainty(self, X: Any) -> np.ndarray:
         """Return a standard deviation for each value that ``transform`` fills in, and 0 elsewhere: shape of X.
 
-        It is the conditional standard deviation of the Gaussian, corrected by the ratio of actual errors to it, which
-        ``fit`` measures by hiding known values.
+        It is the conditional standard deviation under the Gaussian, multiplied by ``spread_ratio_``: the ratio of
+        actual errors to conditional standard deviations, which ``fit`` measures by hiding known values.
         """
         check_is_fitted(self)
         X = self._rows(X)
@@ -252,7 +252,7 @@ class _Clock:
         self.limit, self.start, self.warned = limit, monotonic(), False
 
     def ended(self) -> bool:
-        """Return True if the limit is reached, and say so the first time."""
+        """Return True if the limit is reached, with a warning the first time."""
         if self.limit is None or monotonic() - self.start < self.limit:
             return False
         if not self.warned:

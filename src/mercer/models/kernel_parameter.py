@@ -52,13 +52,13 @@ class KernelParameterMixin(Keywords):
 
 
 def takes_objects(estimator: Any) -> bool:
-    """Return True if the kernel of an estimator is one of objects."""
+    """Return True if the kernel of an estimator takes objects."""
     kernel = getattr(estimator, "kernel", None)
     return getattr(KERNELS.get(kernel) if isinstance(kernel, str) else kernel, "rows", None) == "objects"
 
 
 def with_width(kernel: Kernel, gamma: str) -> Kernel:
-    """Return a radial kernel without a given width with the rule ``gamma``, and any other kernel unchanged."""
+    """Return the kernel, with ``gamma`` as its width rule if it is a kernel of a distance that has no given width."""
     if kernel.distance is None or kernel.gamma is not None or getattr(kernel, "lengthscale", None) is not None:
         return kernel
     return clone(kernel).set_params(gamma=gamma)

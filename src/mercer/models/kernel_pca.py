@@ -24,8 +24,10 @@ from .streams import StreamMixin
 class KernelPCA(StreamMixin, KernelTransformer):
     """Principal component analysis in the feature space of a kernel.
 
-    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are U = ΦB, B = JVΛ^{−½}, from the eigenpairs of A = JᵀKJ
-    (Schölkopf, Smola & Müller 1998; Bishop 2006, section 12.3). The coordinates of a sample are y = k(x, Z)B − offset.
+    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are U = ΦB, B = JVΛ^{−½}, from the eigenpairs (V, Λ) of A = JᵀKJ
+    (Schölkopf, Smola & Müller 1998; Bishop 2006, section 12.3). K is the kernel matrix of the samples, Φ = (φ(x₁), …),
+    wₙ are the weights of the samples, 1/n by default, and J centres and weights. The coordinates of a sample are
+    y = k(x, Z)B − offset, with the samples Z that the axes are expanded on.
 
     Parameters
     ----------
@@ -47,8 +49,8 @@ class KernelPCA(StreamMixin, KernelTransformer):
         else by gradient.
     indefinite : {"clip", "error"}, default="clip"
         What to do with a kernel that is not positive semi-definite: use its positive part with a warning, or raise an
-        error. All numbers (variances, shares, distances, pre-images) are then those of the positive part of the centred
-        matrix, without the axes of variance below |λ_min|; ``solver_`` reports what was left out.
+        error. With ``"clip"`` all results (variances, shares, distances, pre-images) are those of the positive part of
+        the centred matrix, without the axes of variance below |λ_min|; ``solver_`` reports the share that was left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the solvers that use random vectors.
 

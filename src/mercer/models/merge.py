@@ -44,7 +44,7 @@ def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array
     Returns
     -------
     Z : ndarray of shape (n, n_features)
-        Landmarks, for ``solver=Landmarks(choose=Z)``: as many as given, or all samples if there are fewer.
+        Landmarks, for ``solver=Landmarks(choose=Z)``: n of the samples, or all samples if there are fewer.
 
     Examples
     --------
@@ -112,7 +112,8 @@ def remove(model: Any, X: Any, sample_weight: Any = None) -> Any:
     """Remove samples from a model, as if it had never been fitted on them.
 
     The landmarks and the parameters of the kernel stay. An error is raised if the result would not be exact: if
-    landmarks were exchanged, if samples have faded since, or if a sample is itself a landmark, which the model stores.
+    landmarks were exchanged, if the weights of earlier samples have decayed (``half_life``), or if a sample is itself a
+    landmark, which the model stores.
 
     Parameters
     ----------

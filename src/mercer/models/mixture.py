@@ -86,11 +86,11 @@ class KernelPCAMixture(
     preimage : {"auto", "fixed_point", "gradient", "distances", "smoother", "learned"} or a method, default="auto"
         How ``sample`` finds pre-images: a name or an instance from :mod:`mercer.preimage`.
     init : {"auto", "spectral", "random", "kmeans"} or array-like of shape (n_samples, n_clusters), default="auto"
-        Initial responsibilities of EM: by spectral clustering of the neighbours, random, by kernel k-means, or an
-        array. ``"auto"`` uses only the spectral start at a local width, and otherwise spectral, k-means and random ones
-        in turn. With ``n_parts`` above 1 the likelihood does not depend on which Gaussians form a cluster: ``"auto"``
-        then uses only the spectral start, and an array may have a column for each Gaussian, those of a cluster side by
-        side.
+        Initial responsibilities of EM: by spectral clustering of the neighbour graph, random, by kernel k-means, or an
+        array. ``"auto"`` uses only the spectral start if the kernel has ``gamma="local"``, and otherwise spectral,
+        k-means and random starts in turn. With ``n_parts`` above 1 the likelihood does not depend on which Gaussians
+        form a cluster: ``"auto"`` then uses only the spectral start, and an array may have a column for each Gaussian,
+        those of a cluster side by side.
     n_init : int, default=10
         Number of initialisations; the result of highest likelihood is kept. The spectral start alone, or an array,
         counts as one initialisation.
@@ -198,7 +198,7 @@ class KernelPCAMixture(
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the mixture by EM from several initialisations; parameters as in :meth:`KernelPCA.fit`."""
-        with validation.fitting(self, X), single_blas:  # the same bits with any number of threads
+        with validation.fitting(self, X), single_blas:  # bitwise the same result with any number of threads
             self._fit(X, sample_weight)
         return self
 
@@ -256,8 +256,8 @@ class KernelPCAMixture(
     ) -> list[Callable]:
         """Return functions that give the initial responsibilities, and the cluster of each column.
 
-        At a local width, or with several parts, the highest likelihood is not that of the best clusters, and the
-        spectral start is the only one.
+        With ``gamma="local"``, or with several parts, the best clusters need not have the highest likelihood, and only
+        the spectral start is used.
         """
         if not isinstance(self.init, str):
             return [partial(self._parted, partial(rows.merged, self._given(n)), coordinates, rows.w, rng)]
@@ -367,12 +367,13 @@ class KernelPCAMixture(
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density of each sample, log Σᵢ mᵢ exp(−½L̂ᵢ(x)), without the constant: (n_samples,).
 
-        The constant (f/2)·log(2πρ) in f dimensions is omitted: compare models with the same kernel and ρ only.
+        −½L̂ᵢ is the log density of Gaussian i. The constant (f/2)·log(2πρ) in f dimensions is omitted: compare models
+        with the same kernel and ρ only.
         """
         return posterior(self._logs(X)[0])[1]
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of ``score_samples``: comparable for one kernel and one ρ."""
+        """Return the mean of ``score_samples``, to be compared between models with the same kernel and ρ."""
         return mean(self.score_samples(X))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:

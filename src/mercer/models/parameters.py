@@ -44,7 +44,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 @lru_cache(maxsize=1000)
 def _seed(random_state: int) -> int:
-    """Return the seed for an integer: scikit-learn's generator takes a considerable part of a small fit to start."""
+    """Return the seed for an integer; cached, because scikit-learn's generator is slow to start."""
     return check_random_state(random_state).randint(2**31)
 
 

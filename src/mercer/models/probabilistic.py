@@ -55,9 +55,9 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number q of latent variables, 0 for a ball about the mean; a number in (0, 1) keeps that share of the variance.
-        None: all axes with more variance than ``noise_variance`` if that is a number, else as many as hold 95 % of the
-        variance. Axes with no more variance than the noise are dropped: see ``n_components_``.
+        Number q of latent variables, 0 for a spherical density about the mean; a number in (0, 1) keeps that share of
+        the variance. None: all axes with more variance than ``noise_variance`` if that is a number, else as many as
+        hold 95 % of the variance. Axes with no more variance than the noise are dropped: see ``n_components_``.
     noise_variance : {"mle", "paper"} or float, default="mle"
         ρ, in the units of the kernel. ``"mle"``, the maximum likelihood estimate: the variance outside the axes divided
         by D − q, with D the dimension that the samples span (the columns of a linear kernel, distinct samples − 1 for
@@ -220,8 +220,8 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         q, above = lam.shape[0], int(namespace(lam).count_nonzero(lam > rho))
         if rho == 0 and self.noise_variance != 0:
             message = (
-                "The components hold all variance: the noise variance is 0, and densities are their limits. Use fewer "
-                "components, or give noise_variance a number."
+                "The components hold all variance: the noise variance is 0, and densities are limits for ρ → 0. Use "
+                "fewer components, or give noise_variance a number."
             )
         elif above == 0:
             message = (
@@ -299,8 +299,8 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         X = self._rows(X, "mahalanobis")
         if self.noise_variance_ == 0:
             raise ValueError(
-                "At noise_variance_ = 0 the Mahalanobis distance is infinite. Its limit, ρL → r², is "
-                "reconstruction_error; for a finite one, give noise_variance a number above 0."
+                "At noise_variance_ = 0 the Mahalanobis distance is infinite. The limit of ρ times the distance "
+                "is r², see reconstruction_error. For a finite distance, set noise_variance to a number above 0."
             )
         return self._finite(self.density_.mahalanobis(X), X)
 
@@ -317,18 +317,18 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         return -energy if self.noise_variance_ == 0 else -energy / 2
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of ``score_samples``: comparable for one kernel and one number as ``noise_variance``."""
+        """Return the mean of ``score_samples``, to be compared only at the same kernel and noise variance."""
         return mean(self.score_samples(X))
 
     def score_path(self, X: Any) -> Array:
         """Return ``score`` with the first 0, 1, …, n_components_ axes at the same ρ: (n_components_ + 1,).
 
-        The scores can be compared. On the training samples more components are always better: use held-out samples, as
-        :func:`mercer.select.n_components` does by cross-validation.
+        These scores can be compared with each other. On the training samples more components are always better: use
+        held-out samples, as :func:`mercer.select.n_components` does by cross-validation.
         """
         X = self._rows(X, "score_path")
         if self.noise_variance_ == 0:
-            raise ValueError("Likelihoods are compared at one ρ above 0, and noise_variance_ is 0. Give it a number.")
+            raise ValueError("score_path needs a noise variance above 0, and noise_variance_ is 0. Set noise_variance.")
         energies = self._finite(self.density_.energies(X), X)
         return -namespace(energies).mean(energies, axis=0) / 2
 

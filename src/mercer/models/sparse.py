@@ -81,7 +81,7 @@ class SparseKernelPCA(KernelTransformer):
     support_ : ndarray of shape (n_anchors,)
         Row numbers of the anchors, in increasing order.
     weights_ : ndarray of shape (n_anchors,)
-        Their weights w.
+        The weights w of the anchors.
     noise_variance_ : float
         ρ.
     log_likelihood_ : float
@@ -89,8 +89,9 @@ class SparseKernelPCA(KernelTransformer):
     log_likelihoods_ : ndarray of shape (n_iter_ + 1,)
         The same before the first iteration and after each one, at the last noise variance tried. It never decreases.
     kkt_ : float
-        Violation of the optimality conditions: at a maximum the two terms R and S of the likelihood are equal where
-        w > 0, and R ≤ S where w = 0; this is the largest violation of R/S.
+        Violation of the optimality conditions. At a maximum, the two terms R and S of the derivative of the likelihood
+        with respect to a weight w are equal if w > 0, and R ≤ S if w = 0. The value is the largest |R/S − 1| for w > 0,
+        or R/S − 1 for w = 0.
     n_iter_ : int
         Number of iterations.
     n_candidates_ : int
@@ -102,7 +103,7 @@ class SparseKernelPCA(KernelTransformer):
     eigenvalues_ : ndarray of shape (n_components_,)
         n·(Λ̃ + ρ), with Λ̃ the eigenvalues of ΦWΦᵀ: the variance along the axes according to the model.
     total_variance_ : float
-        The mean of ‖φ(x) − mean‖² over the training samples; of k(x, x) without a mean.
+        The mean of ‖φ(x) − mean‖² over the training samples; with ``center=False`` the mean of k(x, x).
     subspace_ : Subspace
         The axes, with the eigenvalues Λ̃ of ΦWΦᵀ.
     n_components_, kernel_, anchors_, solver_
@@ -252,7 +253,7 @@ class SparseKernelPCA(KernelTransformer):
         return fit
 
     def log_likelihood(self, w: ArrayLike, noise_variance: float | None = None) -> float:
-        """Return the log-likelihood (eq. 5) of the training samples for weights of your own, as in ``log_likelihood_``.
+        """Return the log-likelihood (eq. 5) of the training samples for given weights, as in ``log_likelihood_``.
 
         Parameters
         ----------
@@ -264,7 +265,7 @@ class SparseKernelPCA(KernelTransformer):
         Returns
         -------
         value : float
-            The value without the term −½nD log ρ. It needs the products of ``fit``, which no file contains.
+            The value without the term −½nD log ρ. It needs arrays from ``fit`` that are not saved in files.
         """
         check_is_fitted(self)
         if not hasattr(self, "_data"):

@@ -24,7 +24,7 @@ from . import diagnostics, validation
 from .parameters import generator
 
 FIRST_ROWS = 2000  # up to which a model keeps its rows: kernel width and landmarks are those of a fit on all of them
-LAST_CHANGES = 100  # that ``solver_`` lists
+LAST_CHANGES = 100  # exchanges of landmarks that ``solver_`` lists
 
 
 class StreamMixin:
@@ -54,7 +54,7 @@ class StreamMixin:
 
     @property
     def moments_(self) -> Moments:
-        """Sums over the training samples of 1, f, ffᵀ and k(x, x), f the coordinates in a basis on the landmarks.
+        """Sums over the training samples of 1, f, ffᵀ and k(x, x), where f are coordinates in a basis on the landmarks.
 
         They determine the model, and the sums over different samples add up: see :func:`mercer.merge`.
         """
@@ -72,7 +72,7 @@ class StreamMixin:
         then several calls give the same model as one ``fit``. The time for a batch does not depend on the number of
         batches before. Signs and order of the components follow those of the previous call. The kernel's parameters are
         those of the first 2000 samples. ``solver_`` reports the samples seen, the landmarks exchanged and the share
-        outside.
+        of the variance outside their span.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class StreamMixin:
     def _fit_batches(self, kernel: Kernel, source: Source, sample_weight: Any, rng: np.random.Generator) -> None:
         """Fit the model on batches: a random sample determines width and landmarks, the second pass adds the moments.
 
-        A source that can be read only once is followed as by ``partial_fit``.
+        If a source can be read only once, its batches are added one by one, as by ``partial_fit``.
         """
         self._check_unweighted(sample_weight)
         setting = self._setting()
@@ -210,7 +210,7 @@ class StreamMixin:
         self._first_rows = (X, weights)
 
     def _faded(self, X: Any, weights: Any) -> Any:
-        """Return the weights of faded rows, of which the last is the latest."""
+        """Return the weights of rows that fade with ``half_life``; the last row is the latest."""
         half_life = getattr(self.solver, "half_life", None)
         if half_life is None:
             return weights

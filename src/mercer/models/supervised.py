@@ -24,7 +24,7 @@ from .base import KernelTransformer
 from .parameters import FROM_0, KernelLike, check_count, constraints, generator
 
 KINDS = ("auto", "classes", "class_sizes", "numbers")
-FACTOR = 1e-6  # of k(y, y): the largest error of a factor of the target's kernel
+FACTOR = 1e-6  # of k(y, y): the largest error in the factorisation of the kernel matrix of the target
 BY_CHANCE = 2  # times the dependence on a random target: less deserves a warning
 BLOCK = 1000  # columns of one product with the kernel matrix
 
@@ -43,10 +43,10 @@ class PermutationTest:
 class SupervisedKernelPCA(KernelTransformer):
     """Kernel principal components that depend on a target (Barshan, Ghodsi, Azimifar & Zolghadri Jahromi 2011).
 
-    The axes are the leading ones of (1 − a)C + aTTᵀ: C is the covariance in feature space, T that of φ with the target,
-    and a the ``supervision``. For classes TTᵀ is the covariance between classes. With a = 1 the axes maximise the
-    Hilbert–Schmidt dependence on the target, there are at most as many as the target has dimensions (for c classes
-    c − 1), and the eigenproblem has that size. With a = 0 the model is :class:`KernelPCA`.
+    The axes are the leading ones of (1 − a)C + aTTᵀ: C is the covariance in feature space, T the covariance of φ with
+    the target, and a the ``supervision``. For classes TTᵀ is the covariance between classes. With a = 1 the axes
+    maximise the Hilbert–Schmidt dependence on the target, there are at most as many as the target has dimensions (for c
+    classes c − 1), and the eigenproblem has that size. With a = 0 the model is :class:`KernelPCA`.
 
     Coordinates are correlated unless a = 0. On the training samples the components follow any target, even a random
     one: judge them on other samples, or by ``permutation_test``.
@@ -284,7 +284,7 @@ class SupervisedKernelPCA(KernelTransformer):
 
 
 def _counted(y: np.ndarray, X: Any, sample_weight: Any) -> np.ndarray:
-    """Return the targets of the samples of positive weight; those of a Dask collection stay."""
+    """Return the targets of the samples of positive weight; those of a Dask collection are returned unchanged."""
     weights = None if sample_weight is None or is_lazy(X) else np.asarray(sample_weight)
     if weights is None or weights.ndim == 0:
         return y

@@ -104,7 +104,7 @@ def _check_objects(estimator: Any, X: Any, kernel: Kernel, fit: bool) -> np.ndar
 
 @contextmanager
 def _naming_imputer(name: str) -> Iterator[None]:
-    """Add to an error on missing values how to fill them, and to one on texts which kernels accept them."""
+    """Extend errors on missing values by advice how to fill them, and errors on strings by kernels that accept them."""
     try:
         yield
     except ValueError as error:
@@ -335,9 +335,9 @@ def check_gram(K: np.ndarray) -> None:
 
 
 def check_diagonal(X: Array, kernel: Kernel, names: Any = None) -> None:
-    """Raise an error if the kernel overflows on the data; the diagonal shows it, |k(x, y)|² ≤ k(x, x) k(y, y).
+    """Raise an error if the kernel overflows on the data; the diagonal shows this, since |k(x, y)|² ≤ k(x, x) k(y, y).
 
-    Squares of its values must not overflow either: eigensolvers add them.
+    Squares of the kernel values must not overflow either, because eigensolvers add them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         diagonal = arrays.double(kernel.diag(X))
@@ -379,6 +379,6 @@ def check_indefinite(policy: str, lowest: float, negative_mass: float) -> None:
         )
     warn(
         f"{what}, and negative eigenvalues hold {negative_mass:.1%} of the spectrum's mass. They are ignored. "
-        "Use a positive definite kernel; KernelPCA(indefinite='error') raises an error for others.",
+        "Use a positive definite kernel; KernelPCA(indefinite='error') raises an error instead.",
         IndefiniteKernelWarning,
     )

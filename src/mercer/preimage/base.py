@@ -1,8 +1,8 @@
 """The base of pre-image methods: settings whose ``bind(subspace)`` returns a function of expansions.
 
 The function takes p vectors of the feature space and returns a ``PreimageResult``: p points whose images are near
-them. ``near`` optionally gives points to start from. A method works with vectors, not with models. It is ``exact`` if
-the pre-image of the image of a row is that row, and not only a similar one.
+them. ``near`` optionally gives points to start from. A method works with vectors, not with models. A method is
+``exact`` if the pre-image of the image of a row is that row, and not only a similar one.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from ..kernels import Kernel, Linear, Precomputed, Radial
 from ..kernels.base import in_float64
 from ..rkhs import Expansion, Subspace
 
-IN_SPAN = 1e-6  # of the size of the coefficients: a target that is a combination of the axes and the mean
+IN_SPAN = 1e-6  # of the largest coefficient: with a smaller error, a target is a combination of axes and mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,14 @@ def squared_error(X: Array, target: Expansion) -> Array:
 
 
 def found(X: Array, target: Expansion, n_iter: Array | None = None, fallback: Any = None) -> PreimageResult:
-    """Return the result of a method; without ``n_iter`` it did not iterate."""
+    """Return the result of a method; ``n_iter=None`` is for methods that do not iterate."""
     n_iter = asarray_like(np.zeros(X.shape[0], int), target.B) if n_iter is None else n_iter
     fallback = np.full(X.shape[0], "", dtype=object) if fallback is None else fallback
     return PreimageResult(X, n_iter, fallback, lambda: squared_error(X, target))
 
 
 class Anchors:
-    """The anchors as methods need them: their rows, and the values f(zᵢ) = ⟨φ(zᵢ), f⟩ of vectors.
+    """The data of the anchors that methods use: their rows, and the values f(zᵢ) = ⟨φ(zᵢ), f⟩ of vectors f.
 
     Targets are combinations of the axes and the mean, whose values at the anchors are computed once.
     """
@@ -91,7 +91,7 @@ class Anchors:
 
     @cached_property
     def inverse(self) -> Array:
-        """From coefficients to coordinates: the pseudo-inverse of the basis."""
+        """The pseudo-inverse of the basis, which maps coefficients to coordinates."""
         return namespace(self.basis).linalg.pinv(self.basis)
 
     def values(self, target: Expansion) -> Array:
@@ -116,8 +116,8 @@ def _rows(subspace: Subspace, rows: Array | None, sparse: bool) -> Array:
         return rows[subspace.Z[:, 0]] if numbered else rows
     if numbered:
         raise ValueError(
-            "A precomputed kernel has no rows to return to. Use preimage=Smoother(rows=X) or Learned(rows=X) of "
-            "mercer.preimage, with the rows behind the matrix."
+            "A precomputed kernel does not contain the rows that pre-images consist of. Use preimage=Smoother(rows=X) "
+            "or Learned(rows=X) of mercer.preimage, where X are the rows from which the matrix was computed."
         )
     if hasattr(subspace.Z, "toarray") and not sparse:
         raise ValueError(
@@ -202,8 +202,10 @@ def as_preimage(preimage: Any, kernel: Kernel) -> Any:
 
 
 def bind_preimage(preimage: Any, subspace: Subspace) -> Nearest:
-    """Return the function from vectors to points of a method, or of the name of one, for a subspace. ``"auto"`` uses
-    the smoother for sparse rows, and instead of the gradient for arrays of other libraries than NumPy.
+    """Return the function from vectors to points of a pre-image method (an instance or a name) for a subspace.
+
+    ``"auto"`` uses the smoother for sparse rows. For arrays of other libraries than NumPy, it uses the smoother instead
+    of methods that support only NumPy, such as the gradient.
     """
     from . import NearestAnchor, Smoother, Vote
 

@@ -11,17 +11,18 @@ from .._core.tiles import LANES, budget_entries, over_items, slices
 from .base import PreimageResult, squared_error
 
 ALIVE = 4  # arrays of the size (points, anchors) that a method holds at once, besides the temporaries of a kernel
-ROWS_ALIVE = 20  # rows that it holds for a point: ten neighbours and their copies, or eight steps and gradients
+ROWS_ALIVE = 20  # rows that a method holds per point: ten neighbours and their copies, or eight steps and gradients
 BATCH_ENTRIES = (
     2**21
-)  # size of those arrays: with fewer points matrix products are inefficient, more points gain nothing
+)  # of each of these arrays: matrix products are inefficient in smaller batches, and no faster in larger ones
 FEW = 32  # points: a batch is not made smaller to use more threads
 PASS = "pre-images"
 
 
 def in_batches(nearest: Callable, lift: Callable, Y: Array, near: Array | None, shape: tuple) -> PreimageResult:
-    """Return the pre-images of the vectors ``lift(y)``, on anchors of that shape, for each row y. Batches run on
-    several threads and report progress (``watched`` of the tiles).
+    """Return the pre-images of the vectors ``lift(y)`` for each row y of Y; ``shape`` is the shape of the anchors.
+
+    Batches run on several threads and report their progress to :func:`mercer._core.tiles.watched`.
     """
     tiles = batches(Y.shape[0], *shape)
     parts: list = [None] * len(tiles)

@@ -19,13 +19,13 @@ SAMPLE = 1000  # anchors whose nearest neighbours give the usual distance: their
 @stored("preimage.Compensated")
 @dataclass(frozen=True)
 class Compensated:
-    """Another method for noisy rows: ``denoise`` first subtracts the noise from their squared distances.
+    """A method with a correction for noisy rows: ``denoise`` first subtracts the noise from their squared distances.
 
     Noise in many columns adds about the same number c to all squared distances of a row, so that k(x, z) and the
-    coordinates shrink. ``denoise`` then projects with κ(t − c) instead of κ(t). For ``excess="nearest"`` c is the
-    squared distance to the nearest anchor minus the usual one between neighbouring anchors (the median), or 0 if that
-    is negative. A number is c itself (in units of the lengthscale, if the kernel has one): d·σ² for Gaussian noise in d
-    columns. Pre-images of coordinates are those of ``method``.
+    coordinates shrink. ``denoise`` then projects with κ(t − c) instead of k(x, z) = κ(t), t = ‖x − z‖². For
+    ``excess="nearest"`` c is the squared distance to the nearest anchor minus the usual one between neighbouring
+    anchors (the median), or 0 if that is negative. If ``excess`` is a number, it is c (in units of the lengthscale, if
+    the kernel has one): d·σ² for Gaussian noise in d columns. Pre-images of coordinates are those of ``method``.
 
     It needs a radial kernel. It helps most if the noise is strong and there are many columns; clean rows hardly change.
 
@@ -75,7 +75,9 @@ class _Bound:
 def projection(subspace: Subspace, excess: float | str = "nearest") -> Callable[[Array], Array]:
     """Return the function from noisy rows to Y = κ(max(t − c, 0)) B − offset."""
     if isinstance(excess, str) and excess != "nearest":
-        raise ValueError(f"excess={excess!r} is unknown. Give 'nearest', or the number to take off squared distances.")
+        raise ValueError(
+            f"excess={excess!r} is unknown. Give 'nearest', or the number to subtract from squared distances."
+        )
     kernel = subspace.kernel
     Z = kernel.scaled(subspace.Z)
     usual = _usual(Z) if isinstance(excess, str) else None

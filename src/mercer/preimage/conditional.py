@@ -1,7 +1,7 @@
 """Conditional means of missing values under one Gaussian, whose mean and covariance are estimated by EM.
 
 With P = Σ⁻¹, the missing values m of a row given the others o have the mean μ_m − C P_mo (x_o − μ_o) and the covariance
-C = P_mm⁻¹. Rows with similar numbers of missing values are stacked: the others of a row become rows of the identity.
+C = P_mm⁻¹. Rows with similar numbers of missing values are stacked: smaller P_mm are padded by rows of the identity.
 """
 
 from collections.abc import Iterator

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 MEMORY = 8  # pairs of steps and changes of gradient that approximate the curvature
-DECREASE, CURVATURE = 1e-4, 0.9  # of the slope: the weak Wolfe conditions, as in every L-BFGS
+DECREASE, CURVATURE = 1e-4, 0.9  # of the slope: the usual constants of the weak Wolfe conditions
 TRIALS = 30  # steps tried along one direction: down to 1e-9 of the first one
 FIRST_STEP = 0.1  # of the length: the first step, before any curvature is known
 GAIN = 1e-4  # of the tolerance: stop after an iteration that gained less, in units of the objective
@@ -46,7 +46,7 @@ def descend(
         settled = f[rows] - f_new <= GAIN * tol * np.maximum(np.abs(f_new), 1)
         X[rows], f[rows], g[rows] = x, f_new, g_new
         memory.forget(rows[settled])
-        rows = rows[~settled | known]  # once more along the gradient, in case the memory was misleading
+        rows = rows[~settled | known]  # with a memory: once more, along the gradient
     return X, n_iter
 
 
@@ -116,7 +116,7 @@ def _search(
         low = f_x <= f[trying] + DECREASE * np.sum(g[trying] * (x - X[trying]), axis=1)
         slope_x = np.sum(
             g_x * D[trying] * (x == reached), axis=1
-        )  # coordinates cut off at the box do not move any more
+        )  # coordinates clipped to the box do not move any more
         flat = slope_x >= CURVATURE * slope[trying]
         better = f_x < f_best[trying]
         changed = trying[better]

@@ -9,8 +9,8 @@ from .._core.registry import register
 from ..rkhs import Expansion, Subspace
 from .base import Anchors, Nearest, PreimageResult, check_radial, found
 
-FAR = 1e4  # times the largest squared distance of an anchor from their mean: an upper bound for distances
-FLAT = 1e-9  # of the largest: directions of the neighbours below this are rounding (repeated rows)
+FAR = 1e4  # times the largest squared distance of an anchor to the mean: an upper bound for squared distances
+FLAT = 1e-9  # of the largest eigenvalue: smaller ones are rounding errors (repeated rows)
 
 
 @register("distances")
@@ -18,7 +18,7 @@ FLAT = 1e-9  # of the largest: directions of the neighbours below this are round
 class Distances:
     """The point whose distances to ``neighbours`` anchors best fit those computed from the kernel.
 
-    ‖f − φ(zᵢ)‖² = 2 − 2κ(tᵢ) is solved for tᵢ, and the neighbours' own coordinates turn distances into a point.
+    ‖f − φ(zᵢ)‖² = 2 − 2κ(tᵢ) is solved for tᵢ, the squared distances; the point is their least-squares fit.
 
     Examples
     --------

@@ -21,8 +21,9 @@ HALVINGS = 5
 class FixedPoint:
     """x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), tᵢ = ‖x − zᵢ‖² (Mika et al. 1999), for radial kernels.
 
-    A step that would lower f(x) is halved. If the weights of a point cancel, or its result is farther away than the
-    mean of its ``neighbours`` nearest anchors, this mean is returned, and ``fallback`` says so.
+    g are the coefficients of the vector f = Σ gᵢφ(zᵢ). A step that would lower f(x) = ⟨φ(x), f⟩ is halved. If the
+    weights of a point cancel, or its result is farther away than the mean of its ``neighbours`` nearest anchors, this
+    mean is returned, and ``fallback`` is ``"smoother"``.
 
     Examples
     --------

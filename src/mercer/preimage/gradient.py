@@ -20,7 +20,8 @@ from .descent import descend
 class Gradient:
     """Minimise k(x, x) − 2f(x) by L-BFGS, from the nearest anchor, within ``bounds`` = (lowest, highest) if given.
 
-    For kernels that are not positive semi-definite the bounds are those of the columns of the data.
+    This is ‖φ(x) − f‖² up to a constant, f(x) = ⟨φ(x), f⟩. For kernels that are not positive semi-definite, the default
+    bounds are the ranges of the columns of the anchors.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def _general(kernel: Kernel, Z: Array) -> Callable:
 
 
 def _radial(kernel: Radial, Z: Array) -> Callable:
-    """The same from one evaluation of the distances: ∂f/∂x = 2 Σ gᵢκ′(tᵢ)(x − zᵢ)/ℓ²."""
+    """f(x) and its gradient from one evaluation of the distances: ∂f/∂x = 2 Σ gᵢκ′(tᵢ)(x − zᵢ)/ℓ²."""
     both, scale = kernel.with_slope(Z), 1.0 if kernel.lengthscale is None else np.asarray(kernel.lengthscale) ** -2.0
 
     def rise(G: Array, X: Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from ..rkhs import Subspace
 from . import as_preimage
 
 TEMPORARIES = 6  # arrays of the size (rows, anchors) in memory at once
-HIDDEN = 0.1  # of the known values, which are hidden to measure errors
+HIDDEN = 0.1  # share of the known values that are hidden to measure errors
 CANCELLED = 1e-3  # of Σ|gκ′|: a smaller sum of weights has cancelled
 
 Step = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x ↦ the next point, and r² of x
@@ -24,7 +24,8 @@ def completions(
     subspace: Subspace, Z: np.ndarray, starts: Sequence[np.ndarray | float], max_iter: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the completed rows from each start, their r², and the number of iterations: (s, n, d), (s, n), int.
-    Entries that are NaN start at the values of each start: a number, a row (d,) for all, or one for each (n, d).
+
+    Each start has the initial values of the NaN entries: a number, one row (d,) for all rows, or an array (n, d).
     """
     missing = np.isnan(Z)
     begun = np.concatenate([np.where(missing, start, Z) for start in starts])
@@ -87,8 +88,8 @@ def _steps(subspace: Subspace) -> Step:
     """Return the function x ↦ pre-image of the projection of φ(x), and r² of x.
 
     For radial kernels the pre-image is one step of the fixed point x ← Σ gᵢκ′(tᵢ)zᵢ / Σ gᵢκ′(tᵢ), g = s + By, from
-    the same evaluation of the kernel: the projection moves with the row, so converging to its pre-image would be
-    wasted.
+    the same evaluation of the kernel. The projection changes with the row, so that iterating until its pre-image has
+    converged would be wasted work.
     """
     if not isinstance(subspace.kernel, Radial):
         nearest = as_preimage("auto", subspace.kernel).bind(subspace)

@@ -12,14 +12,14 @@ from .base import Nearest, found
 @stored("preimage.ClosedForm")
 @dataclass(frozen=True)
 class ClosedForm:
-    """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel about o.
+    """x = o + Σ bᵢ(zᵢ − o) for the vector Σ bᵢφ(zᵢ) of the linear kernel with origin o.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mercer import KernelPCA
     >>> X = np.random.default_rng(0).normal(size=(20, 2))
-    >>> model = KernelPCA(2, kernel="linear").fit(X)  # preimage="auto" takes it
+    >>> model = KernelPCA(2, kernel="linear").fit(X)  # preimage="auto" uses ClosedForm
     >>> X[0].round(3), model.inverse_transform(model.transform(X))[0].round(3)
     (array([ 0.126, -0.132]), array([ 0.126, -0.132]))
     """

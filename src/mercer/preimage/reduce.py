@@ -24,20 +24,21 @@ from ..linalg.operators import Gram
 from ..rkhs import Expansion, Subspace
 from ..rkhs.basis import Basis
 
-SHORT = 1e-4  # of k(z, z): squared directions below this get less weight
-ROUNDING = 10  # times ε: what is left of k(z, z) below it is rounding
+SHORT = 1e-4  # of the largest k(z, z): directions of smaller squared length get less weight
+ROUNDING = 10  # times ε: a smaller remainder of k(z, z) is a rounding error
 RIDGE = 1e-10  # of the mean of k(z, z), while points move: they may coincide, and K_zz must not become singular
 FINE = 1e-12  # of Σ w‖f‖²: stop after an iteration that gains less
 WIDTH = 4  # arrays of the size (points, rows) that a kernel's gradient holds at once
 LOST = 1e-6  # cosine of the angle to span φ(Z) at which a combination of axes counts as lost
-FIRST_COLUMNS = 64  # of a factor that grows with the points chosen
+FIRST_COLUMNS = 64  # initial columns of the factor, which grows with the points chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The vectors to approximate: the axes and the mean of some subspaces, on the points of all of them. The error of
-    an axis is φ = ‖u − P_Z u‖² ≤ 1; that of a mean is relative to the variance around it, so that a mean that is wrong
-    by the spread of the data is as bad as a lost axis.
+    """The vectors to approximate: the axes and the mean of some subspaces, on the points of all of them.
+
+    The error of an axis is φ = ‖u − P_Z u‖² ≤ 1. The error of a mean is relative to the variance around it: an error as
+    large as the spread of the data counts as much as a lost axis.
     """
 
     subspaces: list[Subspace]
@@ -117,10 +118,11 @@ def select(
 ) -> np.ndarray:
     """Select rows of f.Z greedily, each time the one that lowers Σ w‖f − P_Z f‖² most; return their numbers: O(n m²).
 
-    Orthogonal least squares through a partial Cholesky factor of K: with the part φ̃ᵢ of φᵢ that is outside the span of
-    those chosen, the gain of row i is Σ_j w_j⟨f_j, φ̃ᵢ⟩²/‖φ̃ᵢ‖², a little less if φ̃ᵢ is short: close neighbours whose
-    difference has the right direction would gain much, but cancel in all digits. It stops at ``n_points``, if no row
-    adds anything that ``dtype`` can represent, or at ``least`` or more if the largest w‖f − P_Z f‖² is at most ``tol``.
+    Orthogonal least squares through a partial Cholesky factor of K. With φ̃ᵢ the part of φᵢ outside the span of those
+    chosen, the gain of row i is Σ_j w_j⟨f_j, φ̃ᵢ⟩²/‖φ̃ᵢ‖². It is reduced a little if φ̃ᵢ is short: two close neighbours
+    whose difference has the right direction would gain much, but their terms cancel in all digits. The selection stops
+    at ``n_points`` rows, or if no row adds anything that ``dtype`` can represent, or with at least ``least`` rows if
+    the largest w‖f − P_Z f‖² is at most ``tol``.
     """
     gram = Gram(f.kernel, f.Z)
     F, left, error = f(f.Z), gram.diag().astype(float), f.sqnorms().copy()
@@ -229,9 +231,10 @@ def reduced(subspace: Subspace, basis: Basis, rho: float = 0.0) -> Subspace:
     on the last axes, and new principal axes would mix those of similar variances. ‖u_k − u′_k‖² ≤ 2φ_k with φ_k = ‖u_k
     − P_Z u_k‖² = 1 − G_kk, so that a coordinate moves by at most √(2φ_k)·‖φ(x) − φ̄‖.
 
-    Variances are those that the model has along the new axes, λ′ − ρ = diag G^½(Λ − ρ)G^½, with ρ its variance in
-    every direction outside U: of all densities with these axes and this mean the nearest one (in Kullback–Leibler
-    divergence). The total is taken about the new mean, tr C + ‖φ̄ − P_Zφ̄‖², as r² is.
+    Variances are those that the model has along the new axes, λ′ − ρ = diag G^½(Λ − ρ)G^½, where ρ is its variance in
+    every direction outside U. Of all densities with these axes and this mean, the one with these variances is nearest
+    to the model in Kullback–Leibler divergence. The total variance is taken about the new mean, tr C + ‖φ̄ − P_Zφ̄‖²,
+    as r² is.
     """
     f = Targets([subspace]).vectors
     c = basis.R.T @ f(in_float64(basis.Z))

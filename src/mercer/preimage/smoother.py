@@ -30,8 +30,8 @@ class Smoother:
     weights : {"clipped", "linear"}, default="clipped"
         wᵢ = max(f(zᵢ), 0), or wᵢ = f(zᵢ): eq. 19 itself with ``neighbours=None`` and s = 0.
     stabilizer : float, default=0.0
-        s, the stabilising term of the denominator in units of Σ|wᵢ|: linear weights may sum to nearly 0. For dense
-        rows.
+        s, the stabilising term of the denominator in units of Σ|wᵢ|: linear weights may sum to nearly 0. Only for
+        dense rows.
 
     Examples
     --------

@@ -12,9 +12,10 @@ CLOSE = 1.02  # ratio of variances up to which components keep their order: the 
 
 
 def aligned(new: Subspace, old: Subspace) -> Subspace:
-    """Return the axes with the signs, and for nearly equal variances the order, that bring them closest to the old.
+    """Return the new axes with the signs and the order that bring them closest to the old ones.
 
-    This is the Procrustes problem over signed permutations: its solutions are principal axes, as rotations are not.
+    The order changes only among axes of nearly equal variance. This is the Procrustes problem over signed permutations:
+    they map principal axes to principal axes, and general rotations do not.
     """
     if len(new.axes) == 0 or len(old.axes) == 0:
         return new
@@ -54,7 +55,7 @@ def _previous(overlap: np.ndarray) -> np.ndarray:
 
 
 def _order(variances: np.ndarray, overlap: np.ndarray) -> np.ndarray:
-    """Return the order: neighbours are exchanged if they had the other order and their variances are close."""
+    """Return the new order: neighbours of close variance are exchanged if the old axes had the opposite order."""
     order, previous = np.arange(len(variances)), _previous(overlap)
     for _ in range(len(order)):
         for j in range(len(order) - 1):

@@ -28,11 +28,11 @@ from .expansion import Expansion
 from .moments import Moments
 from .positive import reported
 
-TALL = 4  # times as many rows as fit the cache: m × m matrices are then added less often
-RAW_CONDITION = 1e5  # of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
+TALL = 4  # a tile has this many times the rows that fit the cache: m × m matrices are added less often
+RAW_CONDITION = 1e5  # condition number of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
 GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, its copy and its factor
-DRAWN = 3  # rows for each feature: enough to span the space with a well-conditioned basis
-IN_SPAN = 100 * EPS  # of the largest k(x, x): the squared distance to the span of a row inside it
+DRAWN = 3  # rows drawn for each feature: enough to span the space with a well-conditioned basis
+IN_SPAN = 100 * EPS  # of the largest k(x, x): a row with a smaller squared distance to the span is inside it
 
 
 @stored("landmarks.LandmarkBasis")
@@ -46,8 +46,8 @@ class Basis:
     condition: float
     given: Annotated[
         Array, Numbers("n", "d", kinds="biufO", sparse=True)
-    ]  # also those dropped: they determine the signs
-    kept: Annotated[Any, Numbers("m", kinds="iu", least=0)] = None  # the numbers of the points Z among them
+    ]  # all points: the dropped ones also determine the signs
+    kept: Annotated[Any, Numbers("m", kinds="iu", least=0)] = None  # the numbers of the points Z among ``given``
 
     @classmethod
     def of(cls, kernel: Kernel, Z: Array) -> "Basis":
@@ -61,7 +61,7 @@ class Basis:
     def among(cls, kernel: Kernel, Z: Array, tol: float) -> "Basis":
         """Return a basis on some of the points Z: no φ(z) has more than ``tol`` of its squared length outside the span.
 
-        K_ZZ is not stored. The points are the same in every call, so that samples depend on their own seed only.
+        K_ZZ is not stored. Every call chooses the same points, so that samples depend only on their own seed.
         """
         xp, Z = namespace(Z), in_float64(Z)
         gram = Dense(kernel(Z, Z)) if xp.isdtype(Z.dtype, "integral") else Gram(kernel, Z)
@@ -86,7 +86,7 @@ class Basis:
             if len(far) == 0:
                 return replace(basis, condition=np.inf), chosen[
                     basis.kept
-                ]  # so that each tile is multiplied by R: accurate
+                ]  # with this condition, moments multiply each tile by R, which is accurate
             chosen = np.union1d(chosen, far)
 
     def moved(self, convert: Any) -> "Basis":
@@ -122,7 +122,7 @@ class Basis:
     def moments(self, X: Array, weights: Array | None = None) -> Moments:
         """Return the sums over the rows of 1, f, ffᵀ and k(x, x), in one pass over tiles of rows.
 
-        If K_ZZ is well conditioned, they are sums of k(x, Z) that are multiplied by R once; else every tile is.
+        If K_ZZ is well conditioned, k(x, Z) is summed and the sums are multiplied by R; otherwise every tile is.
         """
         k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
         m = self.R.shape[0]
@@ -152,7 +152,7 @@ def _sum(weights: Array) -> Any:
 
 
 def _ones(X: Array) -> Array:
-    """Return a weight of 1 for each row, stored: BLAS does not multiply by one number that is broadcast."""
+    """Return a stored weight of 1 for each row: BLAS cannot multiply by a broadcast scalar."""
     return full(X.shape[:1], 1.0, X)
 
 

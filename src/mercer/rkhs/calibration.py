@@ -1,31 +1,35 @@
-"""Calibration of class probabilities: the temperature and biases of least log-loss on held-out rows.
+"""Calibration of class probabilities: the temperature and biases that minimise the log-loss on held-out rows.
 
 The posterior of Gaussian classes in many dimensions is overconfident: its energies add up terms that are estimated from
-the same rows. Dividing them by a temperature T, and adding a bias for each class, corrects this.
+the same rows. Dividing the energies by a temperature T, and adding a bias for each class, corrects this.
 """
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-HOTTEST = 1e8  # temperature at most: all classes are then equally probable
+HOTTEST = 1e8  # largest temperature: all classes are then equally probable
 PRECISION = 1e-11  # of the gradient: the result does not depend on rounding errors of the joint densities
 MOST_ITER = 1000
-POLISH = 3  # steps of Gauss and Newton after the minimisation, which ends where the loss no longer changes
-LARGEST_STEP = 1e-3  # of them: a larger one comes from a loss that is nearly flat
+POLISH = 3  # Gauss–Newton steps after the minimisation, which stops when the loss no longer changes
+LARGEST_STEP = 1e-3  # of the Gauss–Newton steps: a larger step comes from a loss that is nearly flat
 
 
 def doubt_of(n: int) -> float:
-    """Return the probability by which the label of one of n rows is in doubt: a quarter of Platt's 1/(n + 2).
+    """Return the label smoothing for n rows: a quarter of Platt's 1/(n + 2).
 
-    If every held-out row is right, the log-loss decreases forever as T → 0. The doubt limits the probabilities of
-    separated classes to what n rows can support. With Platt's value, far rows would make near ones too uncertain.
+    If every held-out row is classified correctly, the log-loss decreases forever as T → 0. Smoothed labels limit the
+    probabilities of separated classes to the certainty that n rows can support. With Platt's value, rows far from the
+    class boundary would make rows near it too uncertain.
     """
     return 1 / (4 * (n + 2))
 
 
 def temperature(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
-    """Return T ≥ 1 of least −Σ w log softmax(joint / T)_y for n distinct rows with doubt, and biases of 0."""
+    """Return T ≥ 1 that minimises −Σ w log softmax(joint / T)_y, and biases of 0.
+
+    The labels y are smoothed for n distinct rows: see :func:`doubt_of`.
+    """
     return _least(joint, y, w, n, 0.0, [(0.0, 0.0)] * joint.shape[1])
 
 
@@ -35,9 +39,10 @@ def scale(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[floa
 
 
 def vector(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[float, np.ndarray]:
-    """Return T ≥ 1 and biases b of least −Σ w log softmax(joint / T + b)_y + ½‖b‖²/n, for n distinct rows with doubt.
+    """Return T ≥ 1 and biases b that minimise −Σ w log softmax(joint / T + b)_y + ½‖b‖²/n.
 
-    The second term is a standard normal prior, which keeps the biases finite.
+    The labels y are smoothed for n distinct rows. The second term is a standard normal prior, which keeps the biases
+    finite.
     """
     return _least(joint, y, w, n, 1 / n, [(None, None)] * joint.shape[1])
 
@@ -45,7 +50,7 @@ def vector(joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int) -> tuple[flo
 def _least(
     joint: np.ndarray, y: np.ndarray, w: np.ndarray, n: int, ridge: float, bounds: list, lowest: float = 0.0
 ) -> tuple[float, np.ndarray]:
-    """Minimise over log T ≥ ``lowest`` and b; ``w`` sums to 1, and doubt is shared by all classes."""
+    """Minimise over log T ≥ ``lowest`` and b; ``w`` sums to 1, and all classes share the smoothing."""
     doubt = doubt_of(n)
     joint = joint - joint.max(axis=1, keepdims=True)
     own = (1 - doubt) * (np.arange(joint.shape[1]) == y[:, None]) + doubt / joint.shape[1]
@@ -58,7 +63,7 @@ def _least(
         value = ridge * (b @ b) / 2 - w @ np.sum(own * log_p, axis=1)
         return value, np.append(-np.sum(slope * scaled), slope.sum(axis=0) + ridge * b)
 
-    start = np.zeros(1 + joint.shape[1])  # T = 1, where it stays if every row is certainly right
+    start = np.zeros(1 + joint.shape[1])  # T = 1: also the result if every row is classified correctly with certainty
     options, limits = {"gtol": PRECISION, "ftol": 0.0, "maxiter": MOST_ITER}, [(lowest, np.log(HOTTEST)), *bounds]
     best = minimize(loss, start, jac=True, bounds=limits, options=options).x
     free = np.array([low is None or low < x < high for x, (low, high) in zip(best, limits, strict=True)])
@@ -69,7 +74,7 @@ def _least(
 
 
 def _curvature(joint: np.ndarray, w: np.ndarray, ridge: float, p: np.ndarray) -> np.ndarray:
-    """Return the second derivatives of the loss by log T and b, where the first ones are 0."""
+    """Return the second derivatives of the loss with respect to log T and b, at a point where the first ones are 0."""
     scaled = joint * np.exp(-p[0])
     P = np.exp(log_softmax(scaled + p[1:], axis=1))
     centred = scaled - np.sum(P * scaled, axis=1, keepdims=True)

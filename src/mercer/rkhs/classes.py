@@ -20,8 +20,8 @@ from .gaussian import FeatureGaussian, energies, energy
 from .landmarks import choose
 from .subspace import Subspace, principal_subspace, splitter, subspace_of_moments
 
-TIE_POWER = 2 / 3  # of ε: r² whose difference is a smaller share of their terms count as equal
-SOFT = 0.01  # of the variance within classes: the least scale of r² in probabilities, if the axes hold all variance
+TIE_POWER = 2 / 3  # of ε: two r² count as equal if their difference is a smaller share of their terms
+SOFT = 0.01  # of the variance within classes: the smallest scale of r² in probabilities, if the axes hold all variance
 FINER = 1e-4  # of the variance within classes: the noise variance at which ties of the limiting rule are broken
 
 
@@ -93,7 +93,7 @@ class _Classes:
         """wₙ = (1 − γ)·1[yₙ = c]/n_c + γ/n on all rows, each centred by the mean of its own class."""
         w, S = self.w, _mean_weights(self.w, self.members)
         for c, qc in enumerate(q):
-            first = np.argsort(np.arange(len(q)) != c, kind="stable")  # the mean of the first group is the subspace's
+            first = np.argsort(np.arange(len(q)) != c, kind="stable")  # the subspace has the mean of the first group
             wc = (1 - shrinkage) * S[:, c] + shrinkage * w
             yield self._principal(self.X, qc, self.gram, wc, np.argsort(first)[self.y], S[:, first])
 
@@ -160,7 +160,7 @@ def feature_gaussians(
 def class_joint(
     densities: Sequence[FeatureGaussian], X: Array, log_prior: np.ndarray, shares: Sequence[float], scale: float
 ) -> np.ndarray:
-    """Return log p_c − ½L̂_c up to a constant of the row (Zhou eq. 21): (n, n_classes).
+    """Return log p_c − ½L̂_c up to a constant for each row (Zhou eq. 21): (n, n_classes).
 
     At ρ = 0 it is −½r²_c/scale (eq. 23); the limit does not determine the scale, see :func:`limit_scale`.
     """
@@ -194,7 +194,7 @@ def relative_splits(subspaces: Sequence[Subspace], X: Array) -> list[tuple[np.nd
 
 
 def _along(subspaces: Sequence[Subspace], X: Array) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Return the same for subspaces on the same anchors."""
+    """Return Y and r² − k(x, x) for subspaces on the same anchors."""
     parts, width = splitter(subspaces)
     products = map_rows(lambda x: np.hstack([np.column_stack(part) for part in parts(x)]), X, width=width)
     ends = np.cumsum([len(s.variances) + 1 for s in subspaces])[:-1]
@@ -218,7 +218,7 @@ def _tie_width(parts: list[tuple[np.ndarray, np.ndarray]], subspaces: Sequence[S
 
 
 def untied(r2: np.ndarray, finer: np.ndarray, log_prior: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """Return r² of each class (first axis), with that of the winner of a tie lowered by ``width``.
+    """Return r² of each class (first axis); in a tie, that of the winning class is lowered by ``width``.
 
     Rows in the subspaces of several classes (duplicates, many axes) have equal r² up to rounding errors. Among the
     classes within ``width`` of the least r², the one of least ``finer`` energy wins, then the one of largest prior.

@@ -1,4 +1,7 @@
-"""Axes of samples that a background does not have: the leading ones of C₁ − αC₀, each covariance about its own mean."""
+"""Contrastive axes: the leading axes of C₁ − αC₀, where C₁ is the covariance of samples and C₀ that of a background.
+
+Each covariance is centred at its own mean.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +27,7 @@ from .supervised import on_basis
 
 CANDIDATES = np.geomspace(0.1, 1000, 20)  # contrasts, in units of tr C₁ / tr C₀
 ALIKE = 0.5  # |det WᵀW′| of two sets of axes: above it they count as similar
-SHOWN = 2  # axes that are compared: those of a picture
+SHOWN = 2  # axes that are compared: the two that a plot shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class Contrast:
         together = vstack(X, background)
         with single_blas:
             basis, used = _basis(kernel, together, q, solver, rng)
-            basis = replace(basis, condition=np.inf)  # so that each tile is multiplied by R: a difference needs it
+            basis = replace(basis, condition=np.inf)  # each tile is multiplied by R: C₁ − αC₀ needs this accuracy
             moments, others = basis.moments(X, weights), basis.moments(background)
             F, F0 = (map_rows(lambda x: basis(x), rows, width=2 * basis.rank) for rows in (X, background))
         return cls(moments, _covariance(moments), _covariance(others), F, F0, used)
@@ -56,7 +59,7 @@ class Contrast:
         return eigenpairs(Dense(self.C - alpha * self.background), q, Exact(), floor=self._size, definite=False)
 
     def _size(self) -> float:
-        """Return the mean of k(x, x), times rows for each basis vector: rounding errors are those of sums over rows."""
+        """Return the mean of k(x, x) times the rows per basis vector: the scale of rounding errors in the sums."""
         f = max(self.moments.first.shape[0], 1)
         return max(1.0, self.moments.count / f) * self.moments.diagonal / self.moments.count
 
@@ -70,8 +73,10 @@ class Contrast:
         return replace(subspace, total_variance=float(self.moments.variance())), others
 
     def choose(self) -> tuple[float, np.ndarray]:
-        """Return a contrast, and those among which it was chosen: one of each range of α with similar axes. It has the
-        component that separates most clearly into two groups, compared with the background along it.
+        """Return the chosen contrast α, and the candidates: one from each range of α with similar axes.
+
+        Along one of its components, the samples separate into two groups more clearly than for the other candidates,
+        compared with the background along the same component.
         """
         unit = np.trace(self.C) / max(float(np.trace(self.background)), np.finfo(float).tiny)
         found = [(alpha * unit, self.axes(alpha * unit, SHOWN).vectors) for alpha in CANDIDATES]
@@ -86,7 +91,7 @@ class Contrast:
 def separation(Y: np.ndarray) -> np.ndarray:
     """Return the share of the variance of each column between two groups, those below and above the best threshold.
 
-    It is 2/π for a large normal sample, and 1 for two groups without variance of their own, of whatever sizes.
+    It is 2/π for a large normal sample, and 1 for two groups of any sizes without variance of their own.
     """
     n, Y = len(Y), np.sort(Y - Y.mean(axis=0), axis=0)
     below = np.arange(1, n)[:, None]

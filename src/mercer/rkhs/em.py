@@ -21,7 +21,7 @@ from .basis import Coordinates
 from .mixture import Component, FeatureMixture, component_energies, components, density, posterior
 
 EMPTY = 1e-10  # of all rows: a component of less weight has lost its rows
-SPECTRAL_ROWS = 1500  # whose affinities are stored and decomposed
+SPECTRAL_ROWS = 1500  # largest number of rows whose affinities are stored and decomposed
 KMEANS = 3  # starts of k-means on spectral coordinates
 LLOYD = 100  # iterations of k-means, which only initialises EM
 
@@ -59,13 +59,14 @@ def em(
 ) -> Iterator[MixtureStep]:
     """Yield the iterations of EM from responsibilities R, without end (Zhou eq. 17–20).
 
-    ``update`` gives the components from their weights and those before: :func:`components`, the best ones at once, or
-    :func:`loading_steps`, one step of eq. 11.
+    ``update`` computes the components from the weights of the rows and the previous components: :func:`components`
+    returns the best ones, :func:`loading_steps` takes one step of eq. 11.
 
     ``q`` has the number of axes of each cluster, ``w`` the weight of each row, summing to 1. ``clusters`` has the
-    cluster of each component, by default its own: a cluster is the sum of its components, and EM for this sum is EM for
-    all components. A component that loses all its rows is dropped; the only one of a cluster is given the row of lowest
-    likelihood first, and dropped if it loses that too.
+    cluster of each component; by default each component is a cluster. The density of a cluster is the sum of its
+    components, so that EM for the clusters is EM for all components. A component that loses all its rows is dropped. If
+    it is the only one of its cluster, it first gets the row of lowest likelihood, and is dropped if it loses this row
+    too.
     """
     clusters = np.arange(R.shape[1]) if clusters is None else clusters
     lives = (np.bincount(clusters)[clusters] == 1).astype(float)
@@ -140,9 +141,10 @@ def best_run(starts: Sequence[Callable[[], Start]], steps: Steps, tol: float, ma
 def in_parts(
     R: np.ndarray, p: int, coordinates: Coordinates, w: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split each cluster into p parts by k-means in feature space, and return the cluster of each: (n, k·p), (k·p,).
+    """Split each cluster into p parts by k-means in feature space.
 
-    Parts of a cluster with fewer distinct rows have no rows, and EM drops them.
+    Return the responsibilities and the cluster of each part: (n, k·p), (k·p,). In a cluster with fewer than p distinct
+    rows, some parts have no rows, and EM drops them.
     """
     clusters = np.repeat(np.arange(R.shape[1]), p)
     if p == 1:
@@ -174,10 +176,11 @@ def by_kmeans(coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Ge
 def by_spectrum(points: Array, coordinates: Coordinates, k: int, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return responsibilities 0 and 1 by spectral clustering of the rows ``points``: (n, k).
 
-    The affinity of two rows is exp(−d²/s), s the median of d² to the 10th neighbour: clusters that are curved or nested
-    come apart, whatever the width of the kernel is. Rows far from all others then become clusters of their own: if one
-    has fewer rows than neighbours, rows are joined to their 10 neighbours instead, near or far. Of many rows, a random
-    subset is clustered, and the others join the nearest one in feature space.
+    The affinity of two rows is exp(−d²/s), s the median of d² to the 10th neighbour: this separates curved and nested
+    clusters for every width of the kernel. Rows far from all others can then become clusters of their own. If a cluster
+    has fewer than 10 rows (or n/2k, if that is less), each row is therefore connected to its 10 nearest neighbours at
+    any distance instead. With many rows, a random subset is clustered, and each other row gets the cluster of the
+    nearest one in feature space.
     """
     n = len(w)
     some = np.arange(n) if n <= SPECTRAL_ROWS else np.sort(rng.choice(n, SPECTRAL_ROWS, replace=False))
@@ -231,7 +234,7 @@ def _spectral_labels(A: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 
 def _seeds(F: np.ndarray, k: int, w: np.ndarray, rng: np.random.Generator) -> list[int]:
-    """Draw k row numbers, each with probability w times the squared distance to the previous ones (k-means++)."""
+    """Draw k row numbers, each with probability ∝ w times the squared distance to the nearest drawn one (k-means++)."""
     seeds, p = [], w
     nearest = np.full(len(F), np.inf)
     for _ in range(k):

@@ -1,4 +1,4 @@
-"""Axes of the components of a mixture, refined from those of the iteration before."""
+"""Axes of the components of a mixture, refined from those of the previous iteration."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ..linalg.ritz import Ritz, orthonormal, rayleigh_ritz
 from .basis import Coordinates
 
 ACCURATE = 1e-8  # residual of an axis, as a share of λ₁: the error of its likelihood is the square of this
-PRODUCTS = 3  # with the covariances, in an iteration of EM: the next iteration goes on from there
+PRODUCTS = 3  # with the covariances in each iteration of EM: the next iteration starts from the result
 
 
 def refined(
@@ -17,9 +17,9 @@ def refined(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return λ and W of the leading axes of each Σ wₙ(fₙ − mean)(fₙ − mean)ᵀ, from axes W that are near them.
 
-    These are the best axes in a block Krylov space that contains the axes before, so that the likelihood does not
-    decrease, and it takes one pass over the coordinates to multiply all covariances. ``weights`` (k, n) have a row for
-    each component, as ``means`` (k, rank).
+    These are the best axes in a block Krylov space that contains the previous axes, so that the likelihood does not
+    decrease. One pass over the coordinates multiplies all covariances. ``weights`` (k, n) and ``means`` (k, rank) have
+    a row for each component.
     """
     bases = list(before)
     images = _products(at, weights, means, bases)
@@ -35,7 +35,7 @@ def _leading(bases: list[np.ndarray], images: list[np.ndarray], axes: Sequence[n
 
 
 def _residuals(ritz: Ritz, basis: np.ndarray) -> np.ndarray:
-    """Return the directions in which the axes that are not accurate yet leave the span of the basis."""
+    """Return orthonormal directions outside the basis: the residuals of the axes that are not accurate yet."""
     left = ritz.residuals > ACCURATE
     return orthonormal((ritz.images - ritz.vectors * ritz.values)[:, left], basis)
 

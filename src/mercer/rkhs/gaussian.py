@@ -109,7 +109,7 @@ class FeatureGaussian:
             return mean
         basis, along = self._noise_basis
         noise = sqrt(self.rho) * asarray_like(rng.standard_normal((H.shape[0], basis.rank)), self._lam)
-        latent = hstack(H * xp.sqrt(self._lam - self.rho), full((H.shape[0], 1), 1.0, H))  # the one is for φ̄
+        latent = hstack(H * xp.sqrt(self._lam - self.rho), full((H.shape[0], 1), 1.0, H))  # the ones are for φ̄
         squares = mean.squares + 2 * xp.sum(noise * (latent @ along.T), axis=1) + xp.sum(noise**2, axis=1)
         B = mean.B + scatter_rows(cast(basis.R @ noise.T, mean.B.dtype), basis.kept, mean.B.shape[0])
         return replace(mean, B=B, squares=squares)
@@ -126,7 +126,7 @@ class FeatureGaussian:
     def _noise_basis(self) -> tuple[Basis, Array]:
         """A basis of span φ(Z), and the coordinates of the axes and the mean in it.
 
-        It is cut at √ε of φ(z): coefficients of further vectors would contain more rounding error than noise.
+        At most √ε of ‖φ(z)‖² lies outside it: in coefficients of further vectors, rounding errors exceed the noise.
         """
         subspace = self.subspace
         basis = Basis.among(subspace.kernel, subspace.Z, tol=eps(subspace.axes.B) ** 0.5)
@@ -135,9 +135,9 @@ class FeatureGaussian:
 
 
 def spanned_dimensions(kernel: Kernel, X: Array, center: bool) -> int:
-    """Return the dimension D that the rows of X span in feature space: the known rank of the kernel, or of its rows.
+    """Return the dimension D of the span of the rows of X in feature space.
 
-    Distinct rows span one dimension each, minus one if they are centred, unless the kernel has fewer.
+    Distinct rows span one dimension each, minus one if they are centred, unless the rank of the kernel is smaller.
     """
     distinct = X.shape[0] if is_lazy(X) or is_foreign(X) else count_distinct(X)
     return dimensions(distinct, kernel, X.shape[1], center)

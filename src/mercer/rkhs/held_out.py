@@ -146,8 +146,8 @@ class HeldOut:
         """Return the losses of each rule on the held-out rows (Zhou eq. 21–23): (priors, ratios, candidates, losses).
 
         ``q`` has a row for each candidate and a column for each class; ``truth`` are the classes of the held-out rows.
-        ``loss`` is a function of the costs L̂_c − 2 log p_c, or r²_c in small units of the variance within classes if
-        ρ = 0: (classes, ratios, candidates, rows), of the true classes and of the ratios.
+        ``loss`` is a function of the costs (classes, ratios, candidates, rows), the true classes and the ratios. The
+        costs are L̂_c − 2 log p_c; if ρ = 0, they are r²_c in units of a small share of the variance within classes.
         """
         rho = self.variance * np.append(noise_ratios, FINER)
         spectra = self.spectra(shrinkage)

@@ -19,8 +19,8 @@ from ..linalg.cholesky import rpcholesky
 from ..linalg.operators import Gram
 from .basis import Basis
 
-ROWS_EACH = 15  # rows for each landmark among which they are chosen: a random subset if there are more
-MIN_HALF_LIFE = 1e-3  # rows: all but the last row have no weight left
+ROWS_EACH = 15  # candidate rows for each landmark: a random subset if there are more rows
+MIN_HALF_LIFE = 1e-3  # in rows: only the last row then has any weight
 LARGE = 100_000  # rows: above it, ``solver="auto"`` does not make a pass over all pairs
 
 
@@ -32,10 +32,10 @@ class Landmarks:
     ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
     ``n=None`` uses 10 for each component, at least 500.
 
-    The other two are for ``partial_fit``. If more than a share ``refresh`` of the variance of the latest rows is
-    outside the span of the landmarks, or clearly more than of earlier rows, some of the latest rows become landmarks
-    and the least useful landmarks are dropped; None keeps all landmarks. Points given as an array never change. With a
-    ``half_life`` of n rows, the weight of a row is halved after every n later rows.
+    ``refresh`` and ``half_life`` are for ``partial_fit``. If more than a share ``refresh`` of the variance of the
+    latest rows is outside the span of the landmarks, or a clearly larger share than of earlier rows, some of the latest
+    rows become landmarks and the least useful landmarks are dropped; None keeps all landmarks. Points given as an array
+    never change. With a ``half_life`` of n rows, the weight of a row is halved after every n later rows.
 
     Examples
     --------
@@ -92,6 +92,8 @@ class Landmarks:
 def choose(solver: Any, n: int, q: int | None) -> Any:
     """Return the solver for a name; ``"auto"`` follows this table.
 
+    Models decompose linear and small polynomial kernels in their own feature space before they consult it.
+
     ==============================  ============================================
     very few rows (n ≤ 100)         ``Exact``: LAPACK on the stored matrix
     many components (q > n/5)       ``Exact``: iterations are not faster
@@ -125,7 +127,7 @@ def choose(solver: Any, n: int, q: int | None) -> Any:
 
 
 def choose_for(x: Array, solver: Any, n: int, q: int | None) -> Any:
-    """Return the solver of the same table for arrays like ``x``."""
+    """Return the solver as :func:`choose` does, but only one that supports arrays like ``x``."""
     return Landmarks() if _goes_to_landmarks(solver, n, q) else eigenpairs.choose_for(x, solver, n, q)
 
 
@@ -165,8 +167,9 @@ def sample_rows(X: Array, most: int, rng: np.random.Generator) -> tuple[Any, np.
 
 
 def rows_for_fit(n: int, solver: Any, q: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Return the numbers of the rows that a fit reads before its sums: for the width, and for the landmarks. The
-    generator is copied, so that the fit draws the same landmarks again.
+    """Return the numbers of the rows that a fit reads before its pass over all rows: for the width and the landmarks.
+
+    The generator is copied, so that the fit draws the same landmarks again.
     """
     evenly = [np.linspace(0, n - 1, min(n, most)).astype(int) for most in (MEDIAN_ROWS, DEFAULT_ROWS)]
     setting = solver if hasattr(solver, "basis") else Landmarks()

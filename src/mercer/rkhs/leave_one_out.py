@@ -15,7 +15,7 @@ BISECTIONS = 60  # of half the gap between two eigenvalues: to the last digit
 def leave_one_out(
     Y: np.ndarray, r2: np.ndarray, lam: np.ndarray, q: int, *, center: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return T² and r² of each row to the q leading axes of all other rows: (n,), (n,).
+    """Return T² and r² of each row with respect to the q leading axes of all other rows: (n,), (n,).
 
     ``Y``, ``r2`` and ``lam`` are the rows' coordinates, their squared distances and the variances of a subspace with
     all axes (every row counting 1/n). With c = 1/(n − 1) the covariance without a row is n/(n − 1)·(Λ − c yyᵀ), and

@@ -45,7 +45,7 @@ class EM:
     max_iter: int = 1000
     tol: float = 1e-6
     init: Any = None  # the first Q, (n, q); None for a random one
-    log_likelihoods: list[float] = field(default_factory=list, repr=False)  # of a mean row, one for each step
+    log_likelihoods: list[float] = field(default_factory=list, repr=False)  # mean over the rows, one for each step
 
     portable = False
 
@@ -75,7 +75,7 @@ class EM:
         return ritz
 
     def _start(self, A: Operator, q: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first Q = VT: given, or with random orthonormal columns."""
+        """Return the first Q = VT: ``init``, or a matrix with random orthonormal columns."""
         if self.init is None:
             return np.linalg.qr(rng.standard_normal((A.shape[0], q)).astype(A.dtype))[0], np.eye(q)
         Q = np.asarray(self.init, A.dtype)
@@ -86,7 +86,7 @@ class EM:
 
     @property
     def _counted(self) -> float:
-        """The dimensions whose noise the likelihood includes: at a fixed ρ they only add a constant."""
+        """The dimensions whose noise the likelihood includes: 0 at a fixed ρ, where they would only add a constant."""
         return self.dimensions if self.rho is None else 0.0
 
     def _at_best(self, lam: np.ndarray, trace: float) -> float:

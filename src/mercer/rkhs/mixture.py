@@ -22,14 +22,14 @@ from .loadings import LoadingStep
 from .subspace import Subspace, splitter
 
 NO_WEIGHT = 1e-20  # of all weights: rows of less weight do not change a digit
-FEW_ROWS = 2  # for each coordinate, up to which the kernel matrix is no larger than that of the coordinates
+FEW_ROWS = 2  # rows for each coordinate, up to which the kernel matrix is small enough to be used
 LAPACK_SIDE = 300  # coordinates up to which LAPACK finds a few axes faster than Lanczos
-FEW_AXES = 5  # times as many coordinates: axes of which LAPACK does not find all
+FEW_AXES = 5  # with at least this many coordinates for each axis, LAPACK would compute too many axes
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMixture:
-    """Σᵢ mᵢ N(φ̄ᵢ, Σᵢ), densities of one ρ on the same anchors (Zhou eq. 14), each a part of one of the clusters."""
+    """Σᵢ mᵢ N(φ̄ᵢ, Σᵢ) (Zhou eq. 14): densities with the same ρ and anchors; each belongs to one of the clusters."""
 
     weights: np.ndarray
     densities: tuple[FeatureGaussian, ...]
@@ -57,7 +57,7 @@ class FeatureMixture:
 def relative_logs(mixtures: Sequence[FeatureMixture], X: Array) -> list[np.ndarray]:
     """Return log Σᵢ mᵢ exp(−½L̂ᵢ(x)) + k(x, x)/2ρ of each mixture, by which mixtures of one ρ can be compared.
 
-    k(x, x) is not needed, which rows of a precomputed matrix do not contain. Mixtures on the same anchors share one
+    k(x, x) is not needed: rows of a precomputed matrix do not contain it. Mixtures on the same anchors share one
     evaluation of the kernel.
     """
     densities = [density for mixture in mixtures for density in mixture.densities]
@@ -84,7 +84,7 @@ def components(
 ) -> "list[Component]":
     """Return the component of each row of weights, which sum to 1 (Zhou eq. 19, 20).
 
-    A few axes among many coordinates are refined from those before, if there are as many.
+    With many coordinates, a few axes are refined from the previous ones if their number is unchanged.
     """
     near = {i: last for i, last in enumerate(before) if last is not None and _refines(at, len(last.lam), q[i])}
     found = {i: component(at, w, q[i], rho) for i, w in enumerate(weights) if i not in near}
@@ -97,7 +97,7 @@ def components(
 
 
 def _refines(at: Coordinates, found: int, q: int | None) -> bool:
-    """Return whether the next axes are found from q ones before: LAPACK is fast with few coordinates."""
+    """Return True if the previous axes are refined; with few coordinates, LAPACK is fast enough."""
     return found == q and 0 < FEW_AXES * found <= at.rank and at.rank > LAPACK_SIDE
 
 
@@ -120,7 +120,7 @@ def loading_step(
 ) -> "Component":
     """Return the component after one step of EM for its loadings: L ← CL(ρI + M⁻¹LᵀCL)⁻¹, M = ρI + LᵀL (Zhou eq. 11).
 
-    L = W(Λ − ρ)^½ are the loadings ΦJQ in coordinates. The first ones are those of the initial responsibilities.
+    L = W(Λ − ρ)^½ are the loadings ΦJQ in coordinates. The first loadings are those of the initial responsibilities.
     """
     if before is None or len(before.lam) == 0:
         return component(at, w, q, rho)

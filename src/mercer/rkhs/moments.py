@@ -61,8 +61,8 @@ class Moments:
     def into(self, basis: "Basis") -> "Moments":
         """Return the moments of the rows' projections in another basis: f′ = Tf, T = R′ᵀk(Z′, Z)R.
 
-        Exact if the span of the new basis is part of the old one. Beyond it the rows are known by their projection onto
-        the old span only; Σk(x, x) stays, so that ``outside`` includes what is lost.
+        This is exact if the old span contains the new one. Otherwise only the projections of the rows onto the old span
+        are known; Σk(x, x) does not change, so that ``outside`` includes the part that is lost.
         """
         if basis is self.basis or (_equal(basis.R, self.basis.R) and _equal(basis.Z, self.basis.Z)):
             return replace(self, basis=basis)

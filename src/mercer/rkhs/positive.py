@@ -94,10 +94,10 @@ class PositivePart(Kernel):
 def positive_part(
     kernel: Kernel, X: Array, gram: Any = None, weights: Array | None = None, center: bool = True
 ) -> Kernel:
-    """Return the kernel, or its positive part where its matrix on these rows has negative eigenvalues.
+    """Return the kernel, or its positive part if its matrix on these rows has negative eigenvalues.
 
-    It needs the whole spectrum, so it is used for at most ``SMALL`` rows. With more rows the kernel is returned
-    unchanged.
+    The positive part needs the whole spectrum, so it is used for at most ``SMALL`` rows. With more rows the kernel is
+    returned unchanged.
     """
     n = X.shape[0]
     if kernel.definite or n > SMALL:
@@ -112,7 +112,7 @@ def positive_part(
 
 
 def given(kernel: Kernel) -> Kernel:
-    """Return the kernel that the user gave, also if its positive part is used."""
+    """Return the kernel that the user gave, even if its positive part is used."""
     return kernel.kernel if isinstance(kernel, PositivePart) else kernel
 
 
@@ -137,7 +137,7 @@ def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: 
     lowest, error = float(lam[0]), rounding(A.shape[0], A.root) * max(float(lam[-1]), floor)
     if lowest > -error:
         return kernel
-    threshold = max(-lowest, error) if lam[-1] > -lowest else error  # if none is above |λ_min|, all positive ones
+    threshold = max(-lowest, error) if lam[-1] > -lowest else error  # if none is above |λ_min|, keep all λ₊
     first = A.shape[0] - int(xp.count_nonzero(lam > threshold))
     W = double(A.J(cast(V[:, first:], A.dtype))) / xp.sqrt(lam[first:])
     offset = W.T @ A.KS[:, 0] if A.centred else zeros((W.shape[1],), W)

@@ -1,4 +1,4 @@
-"""The primal space: the covariance of explicit features is decomposed, if there are few, instead of a kernel matrix."""
+"""The primal space: if a kernel has few explicit features, their covariance is decomposed, not the kernel matrix."""
 
 from dataclasses import dataclass, replace
 from typing import Any

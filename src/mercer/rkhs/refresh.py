@@ -16,7 +16,7 @@ from .moments import Moments
 
 ADDED = 2  # a refresh adds at most one landmark for every two
 WORSE = 1.1  # times the share outside of earlier rows: above it recent rows are represented clearly worse
-SPANNED = 1e-9  # of k(x, x): less outside is rounding
+SPANNED = 1e-9  # of k(x, x): a smaller squared distance to the span is a rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def _badly_represented(
 
 
 class Residual:
-    """The operator K − FFᵀ: inner products of the parts of images outside a span, in which they have coordinates F."""
+    """The operator K − FFᵀ: inner products of the parts of images outside a span; F are the coordinates inside it."""
 
     def __init__(self, gram: Gram, F: Array):
         self.gram, self.F = gram, double(F)

@@ -27,7 +27,7 @@ from .moments import Moments
 from .positive import reported
 from .primal import Primal, anchors, on_anchors, primal
 
-ROUNDED = 1e-7  # tolerance of a solver from which on the kernel matrix may be rounded to 2⁻³²
+ROUNDED = 1e-7  # smallest tolerance of a solver for which the kernel matrix may be rounded to 2⁻³²
 EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span the feature space
 
 
@@ -36,7 +36,7 @@ EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span th
 class Subspace:
     """φ̄ + span U: orthonormal axes U and a mean φ̄ on the same points, with the variances λ along the axes.
 
-    ``offset`` = ⟨U, φ̄⟩, ``mean_sqnorm`` = ‖φ̄‖², ``total_variance`` = tr C. Centring is done by the first two.
+    ``offset`` = ⟨U, φ̄⟩, ``mean_sqnorm`` = ‖φ̄‖², ``total_variance`` = tr C. The first two do the centring.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Subspace:
     def training_coordinates(self, weights: Array | None, tol: float) -> Array | None:
         """Return Y of the training rows, λB/w, if the eigenpairs are accurate to ``tol``; else None.
 
-        It follows from B = √w V Λ^{−½} and AV = VΛ, without an evaluation of the kernel.
+        Y = λB/w follows from B = √w V Λ^{−½} and AV = VΛ, without an evaluation of the kernel.
         """
         if self.moments is not None:
             return None
@@ -174,7 +174,8 @@ def principal_subspace(
     """Return the leading axes of C = Σₙ wₙ(φₙ − φ̄)(φₙ − φ̄)ᵀ, w = ``weights`` (1/n).
 
     The covariance shares its eigenvalues with A = JᵀKJ, and its axes are U = ΦB, B = JVΛ^{−½}. With ``groups`` each
-    row is centred by the mean of its own group (mean weights: a column of ``mean`` each), and φ̄ is the first one's.
+    row is centred by the mean of its own group, and φ̄ is the mean of the first group; ``mean`` has a column of mean
+    weights for each group.
 
     There are two methods: products with the operator A, or moments of coordinates in a basis. The second one is used
     for landmarks, and by ``solver="auto"`` if the kernel has fewer explicit features than there are rows.
@@ -230,7 +231,7 @@ def _by_operator(
 
 
 def _total(trace: float, pairs: Eigenpairs) -> float:
-    """Return tr C without the negative eigenvalues that were found; without axes it is a rounding error, so 0."""
+    """Return tr C without the negative eigenvalues that were found, or 0 if there are no axes (a rounding error)."""
     if not pairs.values.shape[0]:
         return 0.0
     return max(trace + pairs.negative, float(namespace(pairs.values).sum(pairs.values)))

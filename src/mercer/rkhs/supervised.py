@@ -63,7 +63,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Supervised:
-    """A subspace, ‖Tᵀu‖² of each axis u, and tr TTᵀ; ``variances`` of the subspace are uᵀCu, which do not descend."""
+    """A subspace, ‖Tᵀu‖² of each axis u, and tr TTᵀ; its ``variances`` are uᵀCu, in no particular order."""
 
     subspace: Subspace
     dependence: np.ndarray
@@ -92,7 +92,7 @@ def supervised_subspace(
     solver: Any = "auto",
     rng: np.random.Generator,
 ) -> Supervised:
-    """Return the q leading axes of (1 − a)C + aTTᵀ, 0 < a ≤ 1; for a = 1 the problem is of the target's rank."""
+    """Return the q leading axes of (1 − a)C + aTTᵀ, 0 < a ≤ 1; for a = 1 from an r × r matrix, r = rank of T."""
     n, rank = X.shape[0], len(target.sigma)
     q = min(rank, n if q is None else q) if a == 1 else q
     setting = None if gram is not None or is_lazy(X) else primal(kernel, X, solver)
@@ -225,7 +225,7 @@ class _Mixed(Covariance):
         return self if gram is self.gram else _Mixed(gram, self.target, self.a)
 
     def congruence(self, F: np.ndarray) -> np.ndarray:
-        """Return FᵀJMJᵀF: that of the covariance with weight 1 − a, and that of the target."""
+        """Return FᵀJMJᵀF: the term of the covariance with weight 1 − a, and the term of the target."""
         FtT = double(F.T @ cast(super().J(self.Q * cast(self.target.sigma, self.dtype)), self.dtype))
         return (1 - self.a) * super().congruence(F) + self.a * FtT @ FtT.T
 

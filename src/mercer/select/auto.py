@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
     @property
     def linear(self) -> bool:
-        """Whether it is linear PCA."""
+        """Whether the candidate is linear PCA."""
         return isinstance(self.settings["kernel"], Linear)
 
     def __str__(self) -> str:
@@ -109,14 +109,15 @@ def auto(
     ======================  ========================================================================================
     classifier              error rate in cross-validation, with the noise ratio (:class:`mercer.KernelPCAClassifierCV`)
     mixture                 1 − adjusted Rand index of the clusters that models of two halves of the samples find
-    monitor                 1 − area under the ROC curve, of held-out samples and the same with one cell moved
+    monitor                 1 − area under the ROC curve, of held-out samples against copies with one cell moved
     other models            mean squared error of held-out samples, to which noise of 0.2 standard deviations was added,
-                            after projection and back, in standard deviations of the columns
+                            after projection and inverse transform, in standard deviations of the columns
     ======================  ========================================================================================
 
     Linear PCA is chosen if no other candidate is better by more than its standard error and by 5 % of the error. Kernel
-    PCA also shrinks the samples that it projects, and this alone reduces noise. Denoising errors are therefore compared
-    with those of the best linear filter too, S(S + σ²I)⁻¹ for the covariance S of the samples.
+    PCA also shrinks the samples that it projects, and this alone reduces noise. Denoising errors are therefore also
+    compared with those of the best linear filter, S(S + σ²I)⁻¹ for the covariance S of the samples and the noise
+    variance σ².
 
     Parameters
     ----------
@@ -152,9 +153,7 @@ def auto(
     table, complete = _run(trial, max_seconds)
     table.sort(key=lambda row: row.score)
     best, explanation = _chosen(table, trial.reference, trial.unit)
-    note = (
-        "" if complete else " The time limit was reached before all candidates were tried; raise it with --time-limit."
-    )
+    note = "" if complete else " Not all candidates were tried within the time limit; raise max_seconds (--time-limit)."
     params = best.settings
     if isinstance(estimator, KernelPCAMonitor):
         params = {"estimator": KernelPCA(**params)}
@@ -163,7 +162,7 @@ def auto(
 
 
 def _run(trial: "_Trial", max_seconds: float) -> tuple[list[Candidate], bool]:
-    """Return the candidates that were tried in time, and whether all of them were."""
+    """Return the candidates that were tried within the time limit, and whether these are all."""
     steps, start = trial.steps(), perf_counter()
     table = list(steps[0]())
     progress = Progress(
@@ -179,7 +178,7 @@ def _run(trial: "_Trial", max_seconds: float) -> tuple[list[Candidate], bool]:
 
 
 def _chosen(table: list[Candidate], reference: float, unit: str) -> tuple[Candidate, str]:
-    """Return the best candidate, or the best linear one if that is not worse, and a sentence."""
+    """Return the chosen candidate, which is the best linear one if no other is clearly better, and an explanation."""
     best, linear = table[0], next(row for row in table if row.linear)
     if best.linear:
         return best, f"Linear PCA is enough here: no kernel does better ({unit} {linear.score:.4g})."

@@ -19,7 +19,7 @@ from .html import html_table
 RULES = ("density", "bic", "icl")
 AXES = 5  # components in which dense regions are searched
 LEAST_SHARE = 0.1  # of the samples, in a cluster
-NEIGHBOURS = 5  # that define the density at a sample
+NEIGHBOURS = 5  # number of neighbours that define the density at a sample
 MOST_ROWS = 2000
 SUBSAMPLES, SUBSAMPLE = 10, 0.7  # their number, and the share of the samples in each
 STABLE = 0.8  # adjusted Rand index of the clusters of subsamples and of all samples, on average
@@ -139,7 +139,7 @@ def n_clusters(
     numbers : sequence of int, default=range(1, 7)
         The numbers of Gaussians to compare by ``"bic"`` and ``"icl"``.
     rule : {"density", "bic", "icl"}, default="density"
-        What is counted: dense regions, or Gaussians, with the score to minimise.
+        Whether to count dense regions, or Gaussians with the smallest BIC or ICL.
     random_state : int, RandomState instance or None, default=0
         Seed for the subsamples of ``"density"``.
 

@@ -14,7 +14,7 @@ from ..rkhs import FeatureGaussian
 from .arguments import check_rule, splitter
 from .html import html_table
 
-ALL_BUT = 0.01  # of the variance: the gap is searched among the components that hold the rest
+ALL_BUT = 0.01  # share of the variance that is ignored: the gap is searched among the components that hold the rest
 LITTLE = 0.5  # of the variance: a gap before this is reported
 SHUFFLES = 20  # permutations of each column by itself, which remove all structure between columns
 SHOWN_ROWS = 20  # of a table, when it is printed
@@ -85,17 +85,17 @@ def n_components(
     X : array-like of shape (n_samples, n_features)
         Samples.
     rule : {"variance", "likelihood", "gap", "permutation"}, default="variance"
-        ``"variance"``: the fewest that hold a ``share`` of the variance. ``"likelihood"``: the number of highest
-        held-out likelihood, at the noise variance of the model if it is a number, else at its estimate on all samples.
-        ``"gap"``: the number before the smallest ratio λ_{q+1}/λ_q, among those that hold 99 % of the variance.
-        ``"permutation"``: the leading ones that hold more variance than after 20 random permutations of each column
-        (Horn's parallel analysis).
+        ``"variance"``: the smallest number that holds a ``share`` of the variance. ``"likelihood"``: the number with
+        the highest held-out likelihood, at the noise variance of the model if it is a number, else at its estimate on
+        all samples. ``"gap"``: the number before the smallest ratio λ_{q+1}/λ_q, among those that hold 99 % of the
+        variance. ``"permutation"``: the number of leading components that hold more variance than after 20 random
+        permutations of each column (Horn's parallel analysis).
     share : float, default=0.95
         Share of the variance, for ``rule="variance"``.
     max_components : int, default=None
         The largest number to consider; None for all, which needs all eigenvalues.
     cv : int or splitter, default=5
-        Folds of ``rule="likelihood"``; one decomposition of each is used for all numbers of components.
+        Folds of ``rule="likelihood"``; one decomposition of each fold is used for all numbers of components.
     random_state : int or None, default=None
         Seed for the folds and the permutations.
 
@@ -160,7 +160,7 @@ def _gap(kpca: KernelPCA) -> tuple[np.ndarray, int]:
 
 
 def _permutation(model: Any, X: np.ndarray, most: int | None, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Return the variance ratio after permutation over that before, and the number of leading ones below 1."""
+    """Return the variances after permutation divided by those before, and the number of leading ratios below 1."""
     kpca = _spectrum(model, X, most)
     shares, fixed = kpca.explained_variance_ratio_, clone(model).set_params(kernel=kpca.kernel_)
     chance = np.zeros((SHUFFLES, len(shares)))

@@ -99,9 +99,9 @@ def kernel(
     """Compare kernels and widths by the reconstruction error of held-out samples, in the units of the data.
 
     The held-out samples of each fold are projected by a model of the other samples, and the pre-images of the
-    projections are compared with them. This is the score of :func:`mercer.select.reconstruction`, which can be compared
-    between kernels and widths for the same number of components. The variance in feature space cannot be compared (a
-    wide kernel always wins), and the likelihood only for the same kernel and noise variance: see
+    projections are compared with the samples. This is the score of :func:`mercer.select.reconstruction`, which can be
+    compared between kernels and widths for the same number of components. The variance in feature space cannot be
+    compared (a wide kernel always wins), and the likelihood only for the same kernel and noise variance: see
     :func:`mercer.select.n_components`. On a terminal the expected duration and the progress are shown;
     :func:`kernel_cost` returns the cost without the comparison.
 
@@ -110,7 +110,7 @@ def kernel(
     estimator : KernelPCA or None
         The model, whose number of components, centring and pre-image method are used. None for 10 components.
     X : array-like of shape (n_samples, n_features)
-        Samples, scaled as for the model.
+        Samples, with columns scaled as for the model.
     kernels : list of str or Kernel, default=None
         Kernels to compare; None for RBF, Matérn 3/2 and linear. Radial kernels are tried with all ``widths``.
     widths : sequence of float, default=9 values from 0.01 to 100

@@ -9,16 +9,17 @@ from sklearn.base import clone
 from ..rkhs import principal_subspace
 from .html import html_table
 
-STABLE = 0.9  # of an axis: the share that lies in the span of the axes of a resample
+STABLE = 0.9  # smallest mean of ``held`` for a stable component
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
     """The stability of each component.
 
-    ``same`` (resamples, q) is |⟨u_j, u′_j⟩|, the cosine with the component of the same number; ``held`` is the share
-    Σ_k ⟨u_j, u′_k⟩² that lies in the span of the first q components of the resample. ``n_components`` is the number of
-    leading components with a mean share of at least 0.9, and ``estimator`` has it.
+    u_j are the axes fitted on all samples, u′_k those of a resample. ``same`` (resamples, q) is |⟨u_j, u′_j⟩|, the
+    cosine with the component of the same number; ``held`` is the share Σ_k ⟨u_j, u′_k⟩² of an axis that lies in the
+    span of the first q components of the resample. ``n_components`` is the number of leading components with a mean
+    share of at least 0.9, and ``estimator`` has it.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from .arguments import check_rule, subset
 from .html import html_table
 
 MOST_ROWS = 1000  # whose pairs are used: half a million distances
-WIDEST, NARROWEST = 1e-3, 1e3  # γ times the median squared distance, between which a maximum is searched
+WIDEST, NARROWEST = 1e-3, 1e3  # γ times the median squared distance: limits of the search for a maximum
 PER_DECADE = 8  # values of γ on the grid, before the best is refined
 
 
@@ -60,7 +60,7 @@ def widths(estimator: Any, X: Any, *, rule: str = "median", random_state: int | 
     estimator : estimator or None
         The model that gets the width, with an RBF kernel; None for a kernel PCA.
     X : array-like of shape (n_samples, n_features)
-        Samples, scaled as for the kernel.
+        Samples, with columns scaled as for the kernel.
     rule : str, default="median"
         The rule for the estimator.
     random_state : int or None, default=None

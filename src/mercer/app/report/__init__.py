@@ -37,7 +37,7 @@ def report(
     y : array-like of shape (n_samples,), default=None
         Classes of the rows, for held-out accuracy of a classifier and for colours.
     color : array-like of shape (n_samples,), default=None
-        Numbers or words by which the map of the rows is coloured, too.
+        Numbers or labels for an additional map of the rows in these colours.
     names : sequence of str, default=None
         Names of the columns, if X is not a data frame.
     units : array-like of shape (n_samples, n_features), default=None

@@ -24,7 +24,8 @@ def classifier(subject: Subject) -> Section | None:
     if not hasattr(subject.model, "classes_"):
         return None
     if subject.y is None:
-        return Section("Classes", ["No classes of the rows were given to compare with."], tables=[_sizes(subject)])
+        text = ["No class labels were given, so accuracy cannot be measured."]
+        return Section("Classes", text, tables=[_sizes(subject)])
     folds = min(FOLDS, int(np.unique(subject.y, return_counts=True)[1].min()))
     if folds < 2:
         return Section("Classes", ["A class has a single row, so accuracy cannot be cross-validated."])
@@ -128,7 +129,7 @@ def _causes(subject: Subject, rows: np.ndarray) -> list[str]:
     if not len(rows):
         return []
     length = subject.model.lags + 1
-    windows = np.maximum(rows[:, None] - np.arange(length)[::-1], 0)  # each row after those that it is seen with
+    windows = np.maximum(rows[:, None] - np.arange(length)[::-1], 0)  # each row, after the previous rows of its window
     try:
         runs = np.repeat(np.arange(len(rows)), length)
         shares = subject.model.contributions(subject.X[windows.ravel()], groups=runs)[length - 1 :: length]
@@ -146,7 +147,10 @@ def sparse(subject: Subject) -> Section | None:
     weights = weights[last.support_] if len(weights) > len(last.support_) else weights
     order = np.argsort(-weights)[: 2 * LISTED]
     rows = [(f"{last.support_[i]}", f"{weights[i]:.4g}") for i in order]
-    text = [f"The components are combinations of {len(last.support_)} training rows, the anchors. The heaviest:"]
+    text = [
+        f"The components are combinations of {len(last.support_)} training rows, the anchors. Anchors with the largest "
+        "weights:"
+    ]
     return Section("Anchors", text, tables=[Table(("training row", "weight"), rows)])
 
 

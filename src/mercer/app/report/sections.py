@@ -43,7 +43,7 @@ def contents(
     """Return title, lead and sections of the page."""
     n, d = np.shape(X)
     columns = names_of(model, X, d) if names is None else [str(name) for name in names]
-    together = getattr(model, "lags", 0) > 0  # rows need those before them
+    together = getattr(model, "lags", 0) > 0  # each row needs the rows before it
     index = np.arange(min(n, ROWS))
     if not together:
         index = np.sort(np.random.default_rng(random_state).choice(n, len(index), replace=False))
@@ -94,7 +94,7 @@ def _map(subject: Subject) -> Section | None:
         for name, values in colours.items() or {"": None}.items():
             ax = plots.scores(Y, values)
             ax.set_title(f"Rows, coloured by {name}" if name else "Rows")
-    text = [] if own else ["The axes are those of a kernel PCA with the same kernel, for the map alone."]
+    text = [] if own else ["The axes are those of a kernel PCA with the same kernel, fitted only for this map."]
     if "novelty" in colours:
         text.append("Novelty is the squared distance of a row to the components.")
     return Section("Map of the rows", text, figures)

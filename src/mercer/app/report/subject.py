@@ -10,7 +10,7 @@ from ...models.monitor.lags import as_runs, lagged
 from ...models.pipelines import parts
 
 REASONS = 3  # variables named for an unusual row
-MOST_NUMBERS = 10  # different numbers that are coloured as classes
+MOST_NUMBERS = 10  # up to so many different numbers are coloured as classes
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Subject:
 
     @cached_property
     def inner(self) -> "Subject":
-        """The model inside a monitor, and the rows and columns that it sees; or all as it is."""
+        """The model inside a monitor, with the rows and columns that it gets; other models are unchanged."""
         lags = getattr(self.model, "lags", 0)
         return replace(
             self,
@@ -46,12 +46,12 @@ class Subject:
 
     @cached_property
     def prepared(self) -> np.ndarray:
-        """The rows as the last step sees them."""
+        """The rows as the last step gets them."""
         return np.asarray(parts(self.model)[0](self.X))
 
     @cached_property
     def coordinates(self) -> tuple[np.ndarray, bool]:
-        """The first components of the rows, and whether they are the model's own or of a kernel PCA with its kernel."""
+        """The first components of the rows, and whether they are the model's own (else: of a new kernel PCA)."""
         if hasattr(self.inner.model, "transform"):
             return np.asarray(self.inner.model.transform(self.inner.X)), True
         from ... import KernelPCA
@@ -75,7 +75,7 @@ class Subject:
 
 
 def as_colour(values: np.ndarray) -> np.ndarray:
-    """Return numbers if there are many, else words."""
+    """Return numbers if more than ``MOST_NUMBERS`` are different, otherwise strings."""
     values = np.asarray(values)
     try:
         numbers = np.array([np.nan if value is None else float(value) for value in values])

@@ -33,7 +33,7 @@ def run(name: str, out: str | Path, quick: bool = False, report: Report = silent
         run resumes.
     quick : bool, default=False
         Whether to run a smaller version that takes less than a minute.
-    report : callable, default=None
+    report : callable, default=silent
         Called with a line of text after each step; by default, nothing is reported.
 
     Returns

@@ -15,7 +15,7 @@ ROWS, RADIUS, NOISE = 50, 5.0, 0.3
 COMPONENTS = (1, 3, 10)
 PAPER = {3: (0.5403, 0.0098)}  # explained variance and σ² as shares of the total; our copy lacks the other captions
 SAMPLES, QUICK_SAMPLES = 2000, 500
-SHOWN = 300  # of the samples
+SHOWN = 300  # samples in the figure
 MARGIN = 0.2  # around the data, for the samples
 SEED = 0
 COLOURS = {"samples": "#c3c9d3", "data": "#20242c", "kernel PCA": "#d8392b", "probabilistic": "#2f7ed8"}
@@ -95,7 +95,7 @@ def draw(panels: dict) -> Figure:
 
 def text(rows: list[Row]) -> tuple[str, ...]:
     """Compare the captions and claims of the paper with our numbers."""
-    head = ["q", "pre-image", "explained", "σ²", "error", "kernel PCA's", "between both", "spread of samples"]
+    head = ["q", "pre-image", "explained", "σ²", "error", "error, kernel PCA", "between both", "spread of samples"]
     lines = [
         [r["components"], r["pre-image"], f"{r['explained']:.2%}", f"{r['noise share']:.2%}"]
         + [f"{r[key]:.2f}" for key in MEASURES]

@@ -49,7 +49,7 @@ def fit(X: np.ndarray, neighbours: int, bandwidth: float = BANDWIDTH) -> Probabi
 
 
 def matching(X: np.ndarray) -> float:
-    """Return the bandwidth with which two components explain what the caption says."""
+    """Return the bandwidth with which two components explain the share that the caption states."""
 
     def difference(bandwidth: float) -> float:
         return float(fit(X, NEAREST, bandwidth).explained_variance_ratio_.sum()) - EXPLAINED
@@ -98,7 +98,7 @@ def draw_grid(ways: dict[str, ProbabilisticKernelPCA]) -> Figure:
 
 
 def grid(model: ProbabilisticKernelPCA) -> np.ndarray:
-    """h for α from −1 to 1 in the paper's kernel space, k_c = Bα: y = λ^½α there, and (λ − ρ)^½h here."""
+    """Return h for the paper's α from −1 to 1. Its kernel space, k_c = Bα, has y = λ^½α; ours has y = (λ − ρ)^½h."""
     alpha = np.linspace(-1, 1, STEPS)
     A = np.array([(a, b) for b in alpha[::-1] for a in alpha])
     return A * np.sqrt(model.explained_variance_ / (model.explained_variance_ - model.noise_variance_))
@@ -125,10 +125,10 @@ def text(rows: list[Row], n: int) -> tuple[str, ...]:
         f"""The width: with bandwidth 4 and pixels in [0, 1], two components explain {first["explained"]:.2%}, not
         {EXPLAINED:.2%}. The choice of digits does not explain the difference: {EXPLAINED:.2%} is {away[BANDWIDTH]:.0f}
         standard deviations above the mean of {n} random draws.""",
-        f"""The caption's share belongs to a bandwidth of {matched["bandwidth"]:.2f} on these digits. That is close to
+        f"""On these digits, a bandwidth of {matched["bandwidth"]:.2f} gives the share in the caption. That is close to
         4√2 = {WIDER:.2f}, the kernel exp(−d²/64): with it, {EXPLAINED:.2%} is {away[WIDER]:.1f} standard deviations
         above the mean of the draws. So the paper's kernel was probably wider than its text says by a factor √2 (another
-        factor 2 in the exponent, or pixels on a scale smaller by √2). The text does not decide which; the figures here
+        factor 2 in the exponent, or pixels on a scale smaller by √2). The paper does not say which; the figures here
         have the printed bandwidth, 4.""",
         """The first latent variable changes zeros into ones, the second changes their slant. The mean of all digits is
         blurred; the mean of the ten digits of largest weight is sharp, but jumps where the blurred one fades from one

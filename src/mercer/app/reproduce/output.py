@@ -27,7 +27,7 @@ KEY_DIGITS = 12  # of a digest: enough to distinguish settings
 Row = dict[str, Any]  # a line of a CSV file
 Figure = Any  # of matplotlib
 Report = Callable[[str], None]
-SMALL = "**This is the small version (`--quick`); compare a full run with the original.** "
+SMALL = "**This is the small version (`--quick`); to compare with the original, use a full run.** "
 
 
 def silent(line: str) -> None:
@@ -121,7 +121,7 @@ def reproduction(name: str, title: str) -> Callable[[Callable], Callable[..., li
 def component_maps(
     model: Any, X: np.ndarray, shape: tuple[int, int], size: tuple[float, float], label: str = ""
 ) -> Figure:
-    """Draw components as functions of the plane, titled by their eigenvalues, in the same colours."""
+    """Draw components as functions of the plane, with their eigenvalues as titles and one colour scale."""
     from ... import plots
 
     figure, panels = plots.papers.board(*shape, *size)

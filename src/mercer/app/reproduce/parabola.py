@@ -38,7 +38,7 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
 
 
 def fit(name: str, q: int, X: np.ndarray) -> KernelPCA:
-    """Fit q components; of the tanh, which is not positive semi-definite, those of the positive part."""
+    """Fit q components. The tanh is not positive semi-definite: its components are those of its positive part."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The kernel matrix is indefinite")
         return KernelPCA(q, kernel=KERNELS[name], solver="exact").fit(X)
@@ -131,7 +131,7 @@ def text(rows: list[Row], negative: float) -> tuple[str, ...]:
         {thick["RBF"]:.3f}, that of the points themselves {thick["linear"]:.3f} (the noise has a standard deviation of
         {NOISE}).""",
         f"""The last polynomial component, with {last["share"]:.1%} of the variance, is nearly constant along the
-        parabola and varies across it: components of small eigenvalues describe what the data have in common.""",
+        parabola and varies across it: components of small eigenvalues describe properties that all points share.""",
         f"""The first component orders the points along the parabola: rank correlation with x {orders}. With this
         width the first RBF component is not monotone at the two ends.""",
         f"""The tanh is not positive semi-definite: {negative:.0e} of Σ|λ| are negative eigenvalues, which are left out.

@@ -32,7 +32,7 @@ def run(output: Output, report: Report) -> tuple[list[Row], tuple[str, ...]]:
 
 @dataclass(eq=False)
 class Draw:
-    """One draw of the clusters, its components, and what each component does."""
+    """One draw of the clusters, its components, and the cluster and direction of each split."""
 
     seed: int
     X: np.ndarray

@@ -101,7 +101,7 @@ def text(rows: list[Row], full: Any, sparse: Any, X: np.ndarray, models: list) -
         model in {picked[1]}: they identify the clusters, as the paper says.""",
         f"""Nine components contain {held["full"]:.1%} of the squared norm of the 90 feature vectors; the nine of the
         sparse model, with a tenth of the kernels, {held["sparse"]:.1%}.""",
-        f"""The paper uses σ = {SIGMA}, chosen so that nine kernels remain on its data. On ours nine remain at
+        f"""The paper uses σ = {SIGMA}, chosen so that nine kernels remain on its data. On our data nine remain at
         σ = {np.sqrt(sparse.noise_variance_):.3f}, which the figures show.""",
         f"""At σ = {SIGMA} the maximum-likelihood model has {counts[SEED]} representing vectors on the data shown, and
         between {min(counts)} and {max(counts)} over {len(counts)} draws, {np.mean(counts):.1f} on average
@@ -111,7 +111,7 @@ def text(rows: list[Row], full: Any, sparse: Any, X: np.ndarray, models: list) -
         number of vectors means little before convergence.""",
         f"""Signs are arbitrary, and so are axes of nearly equal eigenvalues. The last column is the part of a sparse
         component that lies in the span of the full components up to the same index: above {SAME} for
-        {sum(r[SPAN] > SAME for r in rows)} of the nine. Nine kernels span only nine axes, so the last ones are not free
-        to follow the full components.""",
+        {sum(r[SPAN] > SAME for r in rows)} of the nine. Nine kernels span only nine axes, so the last sparse components
+        cannot follow the full ones.""",
     )
     return table(head, lines), listed(*notes)

@@ -149,14 +149,15 @@ def text(rows: list[Row], sizes: tuple[int, ...]) -> tuple[str, ...]:
         blocks.append(table(["", *(f"n = {q}" for q in COMPONENTS), "best"], lines))
         notes.append(compare(noise, best))
     notes.append(
-        """With many components linear PCA reconstructs the noise: 256 components are as many as pixels, and nothing is
+        """With many components linear PCA reconstructs the noise: 256 components are as many as pixels, so no noise is
         removed. Kernel PCA with 256 components still removes noise."""
     )
     gains = compensation(rows)
     notes.append(
         f"""No pre-image method is best everywhere: the fixed point preserves detail under Gaussian noise, but also
-        reproduces speckle. `Compensated`, which subtracts what noise adds to all distances before projecting, is better
-        in {np.sum(gains > 0)} of {len(gains)} cells; the mean difference over all cells is {gains.mean():+.2f} dB."""
+        reproduces speckle. `Compensated`, which subtracts the noise from all squared distances before projecting, is
+        better in {np.sum(gains > 0)} of {len(gains)} cells; the mean difference over all cells is {gains.mean():+.2f}
+        dB."""
     )
     protocol = f"{sizes[0]} training digits per class, {sizes[1]} noisy test digits, {sizes[2]} draws of the noise."
     return protocol, *blocks, listed(*notes)

@@ -32,9 +32,9 @@ QUICK_ROWS, QUICK_DEGREES, QUICK_SIZES = 1500, (1, 2, 3, 5), (32, 128, 512)
 SEED = 0
 
 WHY_C = """\
-One C for all cells is a compromise. At high degrees the norms of rows differ by orders of magnitude, and most are far
-below the average, for which a larger C is better. The CSV has every cell for each C; the table has the mean difference
-from the slides and the mean absolute difference, over all cells of the slides."""
+One C for all cells is a compromise. At high degrees the norms of rows differ by orders of magnitude. Most norms are far
+below the average, and for such rows a larger C is better. The CSV has every cell for each C; the table has the mean
+difference from the slides and the mean absolute difference, over all cells of the slides."""
 
 
 @reproduction(NAME, "The slides' table of USPS errors")

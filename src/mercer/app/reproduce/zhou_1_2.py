@@ -131,10 +131,10 @@ def text(rows: list[Row], number: int, n_iter: int) -> tuple[str, ...]:
         """The contours of a model of one C follow it; those of a model of both Cs try to follow both at once, as the
         paper says: this is its motivation for a mixture.""",
         f"""The paper's mixture converges in three iterations. Figure 2 shows random start {number}, the first on these
-        data for which {SETTLED:.0%} of the points are in their final cluster after three iterations; all
-        responsibilities change by less than 10⁻⁵ after {n_iter}. With one random start per draw, where it separates the
-        Cs ({len(when)} of {n}), labels settle in this sense after {np.median(when):.0f} iterations (median), and after
-        two to four in {quick} draws.""",
+        data for which {SETTLED:.0%} of the points are in their final cluster after three iterations; after
+        {n_iter} iterations, all responsibilities change by less than 10⁻⁵. One random start separates the Cs in
+        {len(when)} of {n} draws. In these, labels settle in this sense after {np.median(when):.0f} iterations (median),
+        and after two to four in {quick} draws.""",
         """One random start is not reliable: the estimator uses ten, half of them from kernel k-means, and keeps the one
         of highest likelihood.""",
         """A mixture of two Gaussians, k-means, and spectral clustering at the same width do not separate the Cs.

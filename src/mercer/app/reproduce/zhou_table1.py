@@ -46,7 +46,7 @@ COLUMNS = {
     "svc": "SVC",
 }
 NOTES = (
-    "Rule (23): the width and the number of components q are chosen; q is the same for both classes, or one by class.",
+    "Rule (23): the width and the number of components q are chosen; q is common to both classes, or one for each.",
     "ρ and priors: rule (21) with all λ > ρ; the width, ρ (11 shares of the within-class variance) and the priors "
     "(empirical or uniform) are chosen.",
     "Shrinkage: the same, with class covariances shrunk towards the pooled one by 0 to 1 in seven steps.",
@@ -292,12 +292,18 @@ def counts(cells: dict, names: list[str]) -> list[str]:
         "The error of rule (23) is within the paper's mean + one standard deviation": (
             lambda name: error(name, "limit") <= within[name]
         ),
-        "The error of rule (23) with q by class is within the same limit": lambda name: error(name, "classes") <= within[name],
-        "The error with ρ and priors is at or below that of the paper's PKPCA": lambda name: error(name, "noise") <= PAPER[name][0][0],
+        "The error of rule (23) with q by class is within the same limit": (
+            lambda name: error(name, "classes") <= within[name]
+        ),
+        "The error with ρ and priors is at or below that of the paper's PKPCA": (
+            lambda name: error(name, "noise") <= PAPER[name][0][0]
+        ),
         "The error with shrinkage is at or below all three columns of the paper": (
             lambda name: error(name, "shrinkage") <= min(mean for mean, _ in PAPER[name])
         ),
-        "The error with shrinkage is not above that of the SVC": lambda name: error(name, "shrinkage") <= error(name, "svc"),
+        "The error with shrinkage is not above that of the SVC": (
+            lambda name: error(name, "shrinkage") <= error(name, "svc")
+        ),
     }
     lines = []
     for claim, holds in claims.items():

@@ -12,12 +12,12 @@ from ..operators import Operator
 from ..ritz import TINY, Ritz, norms, orthonormal, polished, projection, rayleigh_ritz
 
 EXTRA = 5  # vectors in addition to q: they separate the q pairs from the next eigenvalues
-RANK = (60, 300)  # of the factor, at least and at most: n/30 between them, and 4 for each component
-MOST_BLOCKS = 8  # of the width of the first one in the basis, before a restart from its Ritz vectors …
-ROOM = 2 * 10**6  # … or as many as have these entries, if there are few rows
-NEARNESS = 0.02  # of θ: a pole nearer than this to θ belongs to a vector that is in the basis already
+RANK = (60, 300)  # limits of the rank of the factor: n/30 between them, and at least 4 for each component
+MOST_BLOCKS = 8  # the basis may have this many times the columns of its first block, then it is restarted …
+ROOM = 2 * 10**6  # … or this many entries, if there are few rows
+NEARNESS = 0.02  # of θ: a pole nearer than this to θ belongs to a vector that is already in the basis
 COARSE = 3e-5  # residual at which the iteration changes to double precision …
-FLOOR = 3e-6  # … and if products in single precision are cheap, because the tiles are stored
+FLOOR = 3e-6  # … and this one if products in single precision are cheap, because the tiles are stored
 
 
 @register("davidson", file="davidson.Davidson")
@@ -27,7 +27,7 @@ class Davidson:
 
     A ≈ GGᵀ gives the first block, and (GGᵀ − θI)⁻¹ turns residuals into new directions: each pass over A reduces the
     residuals by a factor of a hundred or more. The first passes are in single precision; their result is then refined
-    in double precision. ``rank`` is that of the factor, None for a few hundred (:func:`rank_for`).
+    in double precision. ``rank`` is the rank of G; None chooses it from n and q (:func:`rank_for`).
 
     Examples
     --------

@@ -15,7 +15,7 @@ from ..ritz import Ritz, orthonormal, rayleigh_ritz
 from .exact import Exact
 
 PROBES = 4  # random vectors that find pairs which a single starting vector may have missed
-NARROWEST = 24  # Krylov space: a smaller one took longer
+NARROWEST = 24  # smallest width of the Krylov space: narrower ones took longer
 
 
 @register("lanczos")
@@ -23,9 +23,9 @@ NARROWEST = 24  # Krylov space: a smaller one took longer
 class Lanczos:
     """ARPACK's implicitly restarted Lanczos method, to the residual ``tol``·λ (0 = machine precision).
 
-    It needs dozens of products with one vector, so that the matrix is stored if it fits ``working_memory``. A single
-    starting vector can miss a member of a tight cluster of eigenvalues: a final Rayleigh–Ritz step includes a random
-    block that is orthogonal to the vectors found.
+    It needs dozens of products with one vector, so the matrix is stored if it fits ``working_memory``. A single
+    starting vector can miss a member of a tight cluster of eigenvalues. Therefore a final Rayleigh–Ritz step includes
+    a random block that is orthogonal to the vectors found.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Lanczos:
         """Return Ritz pairs of A."""
         n = A.shape[0]
         if 2 * q >= n:
-            return Exact()(A, q)  # a Krylov space that large is the whole space
+            return Exact()(A, q)  # the Krylov space would be almost the whole space
         A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
         operator, products = counted_products(A)
         start, seed = rng.uniform(-1, 1, n).astype(A.dtype), int(rng.integers(2**31))

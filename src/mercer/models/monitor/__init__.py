@@ -1,4 +1,4 @@
-"""Watching rows: is this one abnormal, since when, and which variables make it so."""
+"""Process monitoring: which rows are abnormal, when a fault begins, and which variables cause it."""
 
 from .charts import Chart
 from .detector import KernelPCAMonitor

@@ -1,4 +1,4 @@
-"""Values of T² and SPE that limits are set by: of held-out rows, of rows left out one by one, or of training rows."""
+"""T² and SPE of the rows that determine the limits: held-out rows, rows left out one at a time, or training rows."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,13 +13,13 @@ from ...rkhs.subspace import splitter
 from ..kernel_pca import KernelPCA
 from ..pipelines import parts
 
-FOLDS = 5  # of exchangeable rows
-TENTHS = 10  # folds of rows in time: long blocks, whose neighbours in time are few
-ENOUGH = 10_000  # rows held out: the relative error of a rate of 1 % is then a tenth
+FOLDS = 5  # number of folds of exchangeable rows
+TENTHS = 10  # number of folds of rows in time: in long blocks few rows have neighbours in time outside their block
+ENOUGH = 10_000  # held-out rows: a rate of 1 % is then known with a relative error of one tenth
 
 
 def t2_and_spe(estimator: Any, X: Any, q: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """T² = Σ y²/λ and SPE = r² of each row, by the first q axes."""
+    """Return T² = Σ y²/λ and SPE = r² of each row for the first q axes; None for all axes."""
     prepare, model = parts(estimator)
     rows = prepare(X)
     subspace = model.subspace_ if q is None else model.subspace_[:q]
@@ -35,9 +35,10 @@ def t2_and_spe(estimator: Any, X: Any, q: int | None = None) -> tuple[np.ndarray
 
 
 def held_out(fit: Callable[[np.ndarray], Any], X: np.ndarray, q: int, folds: int) -> tuple[np.ndarray, np.ndarray]:
-    """T² and SPE of rows by models ``fit(rows)`` that have not seen them, in the order of the rows.
+    """Return T² and SPE of each row, in order, under a model ``fit(other_rows)`` that has not seen the row.
 
-    Each fold is a block of consecutive rows: neighbours in time are held out together.
+    Each fold is a block of consecutive rows, so that neighbours in time are held out together. No further folds are
+    fitted when 10,000 rows have been held out.
     """
     ends = np.linspace(0, len(X), min(folds, len(X)) + 1).astype(int)
     values: list[np.ndarray] = []
@@ -51,7 +52,10 @@ def held_out(fit: Callable[[np.ndarray], Any], X: np.ndarray, q: int, folds: int
 
 
 def left_out(estimator: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """T² and SPE of each row by the model of all others, from one decomposition; kernel and scaling stay the same."""
+    """Return T² and SPE of each row under the model of all other rows, from one decomposition.
+
+    The kernel and the scaling are those of the model of all rows.
+    """
     prepare, model = parts(estimator)
     if type(model) is not KernelPCA:
         raise ValueError(

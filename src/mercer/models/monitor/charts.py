@@ -1,4 +1,4 @@
-"""Charts of rows in time: smoothed statistics, their limits, alarms and the delay to the first of them."""
+"""Charts of rows in time: smoothed statistics, their limits, alarms and the detection delay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,17 @@ import numpy as np
 from ..._core.warn import warn
 from .limits import Limits
 
-UNEVEN = 1.5  # usual steps: a longer one is a gap
+UNEVEN = 1.5  # times the median time step: a longer step is a gap
 
-Starts = Sequence[int] | np.ndarray  # the first rows of all runs but the first
+Starts = Sequence[int] | np.ndarray  # the number of the first row of each run, except for the first run
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
     """T² and SPE of rows in time, smoothed, with their limits.
 
-    ``beyond`` marks the rows where either exceeds its limit, ``alarms`` those where enough of the last rows did so.
+    ``beyond`` marks the rows where T² or SPE exceeds its limit. ``alarms`` marks the rows where enough of the last rows
+    are beyond a limit.
 
     Examples
     --------
@@ -36,16 +37,16 @@ class Chart:
     alarms: np.ndarray
 
     def delay(self, start: int = 0) -> int | None:
-        """Rows from ``start``, where a fault began, to the first alarm at or after it; None where there is none."""
+        """Return the number of rows from ``start``, where a fault began, to the next alarm; None without an alarm."""
         later = np.flatnonzero(self.alarms[start:])
         return int(later[0]) if len(later) else None
 
     def false_alarm_rate(self, stop: int | None = None) -> float:
-        """The share of the rows before ``stop``, where a fault began, that are beyond a limit."""
+        """Return the share of rows beyond a limit among the rows before ``stop``, where a fault began."""
         return float(np.mean(self.beyond[:stop]))
 
     def plot(self, of: str | None = None, start: int | None = None, ax: Any = None) -> Any:
-        """Draw both statistics with alarms and their cause (:func:`mercer.plots.alarms`), or one, ``of="t2"`` or "spe".
+        """Draw T² and SPE with alarms and their causes (:func:`mercer.plots.alarms`), or only ``of="t2"`` or ``"spe"``.
 
         ``start`` is the row where a fault began, if it is known.
         """
@@ -57,7 +58,7 @@ class Chart:
 
     @property
     def cause(self) -> np.ndarray:
-        """The chart that is farther beyond its limit, "t2" or "spe", for rows beyond one, and "" for all others."""
+        """The statistic that exceeds its limit by the larger factor, "t2" or "spe"; "" for rows within both limits."""
         with np.errstate(divide="ignore", invalid="ignore"):  # limits may be 0
             farther = np.where(self.t2 / self.limits.t2 > self.spe / self.limits.spe, "t2", "spe")
         return np.where(self.beyond, farther, "")
@@ -71,7 +72,7 @@ class Chart:
 def chart(
     t2: np.ndarray, spe: np.ndarray, limits: Limits, smoothing: float, rule: tuple[int, int], starts: Starts = ()
 ) -> Chart:
-    """Return the chart of statistics in time; smoothing and run rules begin anew at each of ``starts``."""
+    """Return the chart of statistics in time; smoothing and run rules start again at each of the rows ``starts``."""
     pieces = np.split(np.column_stack([t2, spe]), starts)
     t2, spe = np.concatenate([smoothed(piece, smoothing) for piece in pieces]).T
     beyond = (t2 > limits.t2) | (spe > limits.spe)
@@ -79,7 +80,7 @@ def chart(
 
 
 def alarms(beyond: np.ndarray, rule: tuple[int, int], starts: Starts = ()) -> np.ndarray:
-    """Return the rows where at least k of the last m rows were beyond a limit, ``rule`` = (k, m)."""
+    """Return a mask of the rows where at least k of the last m rows were beyond a limit, with ``rule`` = (k, m)."""
     return np.concatenate([_runs(piece, *rule) for piece in np.split(beyond, starts)])
 
 
@@ -100,7 +101,7 @@ def _runs(beyond: np.ndarray, k: int, m: int) -> np.ndarray:
 
 
 def gaps_of(X: Any) -> list[int]:
-    """Rows of a frame with a time index that follow a gap; an error where time does not go forward."""
+    """Return the numbers of the rows after a gap in the time index of a frame; raise an error unless time increases."""
     index = getattr(X, "index", None)
     if index is None or not hasattr(index, "freq") or not hasattr(index, "asi8") or len(index) < 2:
         return []
@@ -108,13 +109,13 @@ def gaps_of(X: Any) -> list[int]:
     if np.any(steps <= 0):
         row = int(np.argmax(steps <= 0)) + 1
         raise ValueError(
-            f"The rows must be in the order of time, and row {row} ({index[row]}) is not after the one before it. "
+            f"The rows must be in the order of time, and row {row} ({index[row]}) is not later than the row before it. "
             "Sort the frame, for example by X.sort_index(), and drop repeated times."
         )
     gaps = np.flatnonzero(steps > UNEVEN * np.median(steps)) + 1
     if len(gaps):
         warn(
             f"The rows are not evenly spaced in time: {len(gaps)} gaps, the first before row {gaps[0]} "
-            f"({index[gaps[0]]}). Smoothing and runs begin anew after each. Resample the frame if this is not meant.",
+            f"({index[gaps[0]]}). Smoothing and run rules start again after each. Resample the frame to avoid this.",
         )
     return gaps.tolist()

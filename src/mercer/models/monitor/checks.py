@@ -1,4 +1,4 @@
-"""Errors for what a monitor cannot do, and warnings about training rows that it can use only badly."""
+"""Errors about arguments that a monitor cannot use, and warnings about unsuitable training rows."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -9,7 +9,7 @@ from ..._core.warn import warn
 from .calibration import TENTHS
 from .rules import effective
 
-TREND = 5.0  # standard errors: a generous number, because rows in time are correlated over more than one step
+TREND = 5.0  # standard errors: a high threshold, because rows in time are correlated over more than one step
 SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
 
@@ -20,49 +20,49 @@ def check_smoothing(smoothing: Any) -> None:
 
 
 def as_rule(run: Any) -> tuple[int, int]:
-    """Return the rule "k of the last m rows" from ``run``: an integer m means all of m rows, None a single row."""
+    """Return the rule (k, m), "k of the last m rows", from ``run``: an integer m means (m, m), None means (1, 1)."""
     k, m = (1, 1) if run is None else run if isinstance(run, tuple) and len(run) == 2 else (run, run)
     if not (isinstance(k, Integral) and isinstance(m, Integral) and 1 <= int(k) <= int(m)):
         raise ValueError(
-            "run must be an integer ≥ 1 (rows in a row) or a tuple (k, m), 1 ≤ k ≤ m (k of the last m rows), "
+            "run must be an integer ≥ 1 (consecutive rows) or a tuple (k, m), 1 ≤ k ≤ m (k of the last m rows), "
             f"and {run!r} was given."
         )
     return int(k), int(m)
 
 
 def check_enough(rows: np.ndarray, lags: int) -> None:
-    """Refuse runs in which fewer than two rows have all their predecessors."""
+    """Raise an error if fewer than two rows have all their predecessors."""
     if len(rows) <= 1:
         raise ValueError(f"lags={lags} leaves {len(rows)} rows with all predecessors. Give longer runs, or fewer lags.")
 
 
 def check_objects(lags: int, contamination: Any) -> None:
-    """Refuse what needs numbers for rows that are objects."""
+    """Raise an error for parameters that need rows of numbers, because the rows are objects."""
     if lags or contamination != 0:
         raise ValueError(
             f"lags={lags} and contamination={contamination!r} need rows of numbers, and these are objects. "
-            "Leave them at 0; rows in their order of time are in_time=True."
+            "Leave them at 0; if the rows are in the order of time, set in_time=True."
         )
 
 
 def warn_of_constants(X: np.ndarray, names: np.ndarray | None) -> None:
-    """Warn of columns that tell nothing."""
+    """Warn of constant columns."""
     constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
     if len(constant):
         named = constant.tolist() if names is None else names[constant].tolist()
         warn(
-            f"The columns {named} are constant: nothing tells how much they may change, and a change counts in raw "
-            "units. Look at these sensors, or leave the columns out.",
+            f"The columns {named} are constant: their normal variation is unknown, and a change in them is measured in "
+            "raw units. Check these sensors, or drop the columns.",
         )
 
 
 def warn_of_few_rows(model: Any, n: int) -> None:
-    """Warn of a model that has a component for every row."""
+    """Warn if as many components are requested as there are rows."""
     asked = getattr(model, "n_components", None)
     if isinstance(asked, Integral) and int(asked) >= n:
         warn(
             f"{asked} components are asked for, and {n} rows have at most {n - 1}: the model fits every row, and its "
-            "limits say little. Ask for fewer components, or give more rows.",
+            "limits are not reliable. Use fewer components, or more rows.",
         )
 
 
@@ -70,16 +70,17 @@ def warn_of_abnormal(suspect: float, left_out: float) -> None:
     """Warn of training rows that look abnormal and are not left out."""
     if left_out == 0 and suspect > SUSPECT:
         warn(
-            f"{suspect:.1%} of the training rows are much more isolated than the rest and may be abnormal: axes and "
-            "limits would follow them. Look at these rows, or set contamination to a share or 'auto'.",
+            f"{suspect:.1%} of the training rows are much more isolated than the rest and may be abnormal; they "
+            "influence the axes and the limits. Check these rows, or set contamination to a share or 'auto'.",
         )
 
 
 def warn_of_drift(surprise: np.ndarray) -> None:
-    """Warn of held-out rows that become more or less abnormal with time, or are more abnormal at both ends of it.
+    """Warn if held-out rows become more or less abnormal with time, or are more abnormal at the beginning and the end.
 
-    A slow drift shows at the ends: there no rows on the other side were fitted on. Spearman's rank correlations are
-    judged by the number of independent rows within tenths of the time, which a drift leaves as it is.
+    A slow drift shows at both ends, because the model of a fold at an end has training rows on one side of it only.
+    Spearman's rank correlations are compared with their standard error. The effective number of independent rows, from
+    which this follows, is computed within tenths of the time, because a drift hardly changes it there.
     """
     n = len(surprise)
     ranks, time = np.argsort(np.argsort(surprise)) - (n - 1) / 2, np.linspace(-1, 1, n)
@@ -97,5 +98,5 @@ def warn_of_drift(surprise: np.ndarray) -> None:
     )
     warn(
         f"The training rows drift: held-out rows {how} (rank correlation {trend if with_time else ends:.2f}), and "
-        "limits may not hold for rows to come. Use rows of steady operation, or more of them.",
+        "limits may not hold for future rows. Use more rows, or only rows of steady operation.",
     )

@@ -11,24 +11,25 @@ from ...rkhs.subspace import Subspace
 from ..pipelines import parts
 from .limits import Limits
 
-STEPS = 16  # of the path: its midpoint rule is then good to a percent or so
+STEPS = 16  # of the midpoint rule along the path: the error is then about one per cent
 
 
 def contributions(
     estimator: Any, X: np.ndarray, of: str, *, mean: np.ndarray | None = None, limits: Limits | None = None
 ) -> np.ndarray:
-    """Integrate the gradient of f from a normal row x° to the row: c_j = (x_j − x°_j) ∫₀¹ ∂f(x° + t(x − x°))/∂x_j dt.
+    """Integrate the gradient of f from a normal row x° to a row x: c_j = (x_j − x°_j) ∫₀¹ ∂f(x° + t(x − x°))/∂x_j dt.
 
     The contributions of a row sum to f(x) − f(x°), whatever the kernel (Sundararajan et al. 2017). For f = SPE
-    (``of="spe"``) x° is the denoised row. T² does not change by denoising: for f = T² and for the combined index
-    f = T²/limit + SPE/limit (Yue & Qin 2001, ``of="joint"``) x° is the ``mean`` of the training rows.
+    (``of="spe"``) x° is the denoised row. Denoising does not change T². Therefore x° is the ``mean`` of the training
+    rows for f = T² and for the combined index f = T²/limit + SPE/limit (Yue & Qin 2001, ``of="joint"``).
     """
     prepare, model = parts(estimator)
     rows = np.asarray(prepare(X), float)
     if rows.shape[1] != X.shape[1]:
         raise ValueError(
-            f"The contributions of {X.shape[1]} columns are asked for, and the model sees {rows.shape[1]} others that "
-            "were made from them. Use a preparation that keeps the columns, such as StandardScaler."
+            f"Contributions are defined for the {X.shape[1]} input columns, and the pipeline replaces these by "
+            f"{rows.shape[1]} others before the model. Use a preprocessing that keeps the columns, such as "
+            "StandardScaler."
         )
     subspace = model.subspace_
     start = denoised(subspace, rows) if mean is None or of == "spe" else np.asarray(prepare(mean[None]), float)
@@ -45,8 +46,8 @@ def _gradient(subspace: Subspace, X: np.ndarray, of: str, limits: Limits | None)
 
 
 def denoised(subspace: Subspace, X: np.ndarray) -> np.ndarray:
-    """The rows whose images are nearest to the projections."""
+    """Return the denoised rows: the pre-images of the projections onto the subspace."""
     nearest = as_preimage("auto", subspace.kernel).bind(subspace)
-    tiles = row_tiles(len(X), 4 * subspace.Z.shape[0])  # arrays of the size (rows, anchors) alive at once
+    tiles = row_tiles(len(X), 4 * subspace.Z.shape[0])  # arrays of shape (rows, anchors) are in memory at once
     back = [nearest(subspace.lift(subspace.project(X[rows])), X[rows]).X for rows in tiles]
     return np.concatenate(back).astype(float)

@@ -1,4 +1,4 @@
-"""The default estimator of a monitor: rules for scaling, width and components of unscaled tables."""
+"""The default estimator of a monitor, for unscaled tables: scaling, kernel width and number of components."""
 
 import warnings
 from typing import Annotated, Any
@@ -16,17 +16,17 @@ from ...rkhs.landmarks import Landmarks
 from ..kernel_pca import KernelPCA
 from .rules import Rules
 
-MOST_ROWS = 50_000  # that all this is found on: a hundred and more for each landmark
-INNER = (5, 95)  # percentiles that a column's scale is taken from
-NORMAL_RANGE = 3.29  # standard deviations between them for a normal column
+MOST_ROWS = 50_000  # that the scaler and the model are fitted on: more than a hundred for each landmark
+INNER = (5, 95)  # percentiles that define the scale of a column
+NORMAL_RANGE = 3.29  # standard deviations between them in a normal distribution
 
 
 @stored("monitor.InnerScaler")
 class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Subtract medians and divide by the range from the 5th to the 95th percentile, as standard deviations.
+    """Subtract the median and divide by 1/3.29 of the range from the 5th to the 95th percentile.
 
-    A column with no such range, that is nearly always the same, is divided by its standard deviation; a constant one
-    by 1.
+    The divisor of a normally distributed column is thus its standard deviation. A column whose range is 0, because most
+    of its values are equal, is divided by its standard deviation, and a constant column by 1.
     """
 
     n_features_in_: Count
@@ -44,7 +44,7 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the columns in their scales."""
+        """Return the scaled columns."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return ((X - self.center_) / self.scale_).astype(X.dtype)
@@ -59,9 +59,9 @@ def fit_default(
     gamma: float | None = None,
     q: int | None = None,
 ) -> Pipeline:
-    """Return a pipeline of a scaler and a kernel PCA by the ``rules``, fitted on X.
+    """Return a pipeline of a scaler and a kernel PCA, chosen by the ``rules`` and fitted on X.
 
-    Landmarks are used where there are more rows than ``n_landmarks``, and a random subset of at most 50,000 rows.
+    Landmarks are used if there are more rows than ``n_landmarks``. A random subset of at most 50,000 rows is used.
     """
     n = len(X)
     rows = X if n <= MOST_ROWS else X[np.sort(rng.choice(n, MOST_ROWS, replace=False))]
@@ -74,7 +74,7 @@ def fit_default(
         solver="auto" if n <= n_landmarks else Landmarks(n=n_landmarks),
         random_state=int(rng.integers(2**31)),
     )
-    with warnings.catch_warnings():  # what lies outside the span of the landmarks is what SPE measures
+    with warnings.catch_warnings():  # SPE includes the part outside the span of the landmarks
         warnings.simplefilter("ignore", LandmarkWarning)
         model.fit(rows)
     return Pipeline([("scaler", scaler), ("model", model)])

@@ -1,4 +1,4 @@
-"""The detector of abnormal rows, by the two charts of process monitoring."""
+"""The estimator that detects abnormal rows by T² and SPE, the two statistics of process monitoring."""
 
 from copy import copy
 from numbers import Integral, Real
@@ -36,36 +36,41 @@ LIMITS = ("holdout", "loo", "f-chi2", "quantile")
 class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     """Detect abnormal rows by T² inside the principal subspace and SPE, the squared distance to it.
 
-    T² = Σ y²/λ is large if a row is far from the mean along the axes; SPE = r² is large if it is far from the subspace.
-    Both are converted to tail probabilities among rows that the model has not seen. The score of a row is the logarithm
-    of their joint tail probability, and normal rows raise alarms at the rate ``alpha``.
+    T² = Σ y²/λ, with the coordinates y of a row and the variances λ of the axes, is large if the row is far from the
+    mean along the axes. SPE = r² is large if the row is far from the subspace. Both are converted to tail
+    probabilities, which are estimated from rows that the model has not seen. The score of a row is the logarithm of the
+    joint tail probability. A share ``alpha`` of normal rows raises alarms.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        A kernel PCA, or a pipeline that ends with one: any model of mercer with a ``subspace_``. None chooses one for
-        unscaled tables, by rules that depend on ``in_time``; ``solver_`` describes it.
+        A kernel PCA, or a pipeline that ends with one: any model of mercer with a ``subspace_``. None: an estimator
+        for unscaled tables, chosen by rules that depend on ``in_time``; ``solver_`` describes the choice.
     alpha : float, default=0.01
-        The share of normal rows that raise an alarm, over both charts together.
+        The share of normal rows that raise an alarm in T² or SPE.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"
-        The rows that determine the tail probabilities. ``"holdout"``: rows that the model has not seen, in five folds
-        of blocks of consecutive rows, at most about 10,000. ``"loo"``: each row by the model of all others (a
-        ``KernelPCA``, up to some thousand rows). ``"f-chi2"``: the F and g·χ² laws from the training rows.
-        ``"quantile"``: the training rows; the last two are optimistic, because the model has seen these rows.
+        How the tail probabilities are estimated. ``"holdout"``: from at most about 10,000 rows that the model has not
+        seen, held out in five folds of blocks of consecutive rows. ``"loo"``: from all rows, each under the model of
+        all other rows (only for a ``KernelPCA``, and up to some thousand rows). ``"f-chi2"``: by the F and g·χ²
+        distributions, fitted to the training rows. ``"quantile"``: from the training rows. The last two are too
+        optimistic, because the model has seen these rows.
     in_time : {"auto", True, False}, default="auto"
-        Whether the rows are a process in time, or exchangeable, as in a table. ``"auto"``: in time if more than half of
-        the columns have a significant correlation from one row to the next.
+        True if the order of the rows is their order in time. False if the rows are exchangeable, as in a table: their
+        order has no meaning. ``"auto"``: True if more than half of the columns have a significant correlation from one
+        row to the next.
     lags : int, default=0
-        Number of preceding rows that the model sees together with each row. The first rows of a run, which have fewer,
-        are left out of the fit; when they are scored, the first row of the run replaces the missing ones.
+        Number of preceding rows that the model sees together with each row. The first rows of a run (see ``groups`` of
+        ``fit``) have fewer predecessors and are left out of the fit. When they are scored, the first row of the run
+        replaces the missing ones.
     contamination : float in [0, 0.5) or "auto", default=0.0
-        The share of the training rows that may be abnormal: as many of the most isolated rows are called abnormal, and
-        twice as many are left out of the axes. Those that a heavy tail explains stay in the limits, which would be too
-        tight without them. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows that are too isolated to
-        be normal; ``contamination_`` reports it.
+        The share of the training rows that may be abnormal. This share of the rows, those farthest from their nearest
+        neighbours, is called abnormal, and twice as many rows are left out when the axes are fitted. Abnormal rows that
+        could also belong to a heavy tail of the normal ones are still used for the limits, which would be too tight
+        without them. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows that are too isolated to be
+        normal; ``contamination_`` reports it.
     n_landmarks : int, default=400
-        Number of landmarks of the default estimator, if there are more rows. Fewer landmarks score rows faster, and
-        detect a little less.
+        Number of landmarks of the default estimator, which are used if there are more rows than this. With fewer
+        landmarks rows are scored faster, and slightly fewer faults are detected.
     random_state : int, RandomState or None, default=None
         Seed for the folds and the landmarks of the default estimator.
 
@@ -82,14 +87,14 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     serial_share_ : float
         The share of the columns that are correlated from one row to the next.
     contamination_ : float
-        The share of the training rows that is called abnormal.
+        The share of the training rows that are called abnormal.
     suspect_share_ : float
-        The share of the training rows that look abnormal: those more isolated than a heavy tail explains, at most 0.1.
+        The estimated share of the training rows that are more isolated than a heavy tail explains, at most 0.1.
     solver_ : MonitorReport
-        The decisions of the fit: the kind of rows and the reason, the rules, the number of rows left out and of
-        independent rows behind the limits; and the accuracy of the eigenpairs.
+        The decisions of the fit: the kind of rows and the reason, the rules, the share of rows left out, and the
+        effective number of independent rows that determine the limits; also the accuracy of the eigenpairs.
     rules_ : Rules or None
-        Kernel, width, components and charts of the default estimator; None if an estimator was given.
+        Kernel, width, components and statistics of the default estimator; None if an estimator was given.
     mean_ : ndarray of shape (n_features * (lags + 1),)
         The mean of the training rows, without those left out.
     calibration_ : ndarray of shape (n_calibration, 2)
@@ -154,7 +159,8 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         y : None
             Not used; present by convention.
         groups : array-like of shape (n_samples,), default=None
-            The run of each row: consecutive rows of one run, so that no lag reaches from one run into another.
+            The run of each row, if there are several runs. The rows of a run must be consecutive, and no row is
+            combined with predecessors from another run.
 
         Returns
         -------
@@ -173,7 +179,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
 
     @property
     def solver_(self) -> MonitorReport:
-        """What was decided about the rows, and how the eigenproblem of the model was solved."""
+        """The decisions about the rows, and the report on the eigensolver of the model."""
         check_is_fitted(self)
         return MonitorReport(
             **vars(parts(self.estimator_)[1].solver_),
@@ -187,7 +193,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
 
     def _kind_of_rows(self) -> str:
         if not hasattr(self, "tails_"):
-            return "rows of a file that an earlier version wrote"
+            return "unknown kind of rows (the model was saved by an earlier version)"
         share = f"{self.serial_share_:.0%} of the columns are correlated from row to row"
         why = share if self.in_time == "auto" else "as given"
         kind = "rows in time" if self.in_time_ else "exchangeable rows"
@@ -196,7 +202,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     def statistics(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return T² and SPE of each row, from one evaluation of the kernel: two arrays of shape (n_samples,).
 
-        By the default estimator for exchangeable rows, training rows have the values that they had when held out.
+        With the default estimator for exchangeable rows, training rows have the values that they had when held out.
         """
         check_is_fitted(self)
         t2, spe = self._statistics(self._seen(X, groups)).T
@@ -219,15 +225,16 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
 
     @of_rows
     def score_samples(self, X: Any, groups: Any = None) -> np.ndarray:
-        """Return the log tail probability of each row, the lower the more abnormal; below log α is an alarm.
+        """Return the log tail probability of each row; lower is more abnormal, and values below log α are alarms.
 
-        It follows from the ranks of the calibration rows, and beyond the largest of them from a fitted law. With
-        ``contamination``, training rows that were left out as abnormal are alarms, and the others are not.
+        The probability follows from the rank of the row among the calibration rows, and beyond the largest of these
+        from a fitted distribution. With ``contamination``, the training rows that were left out as abnormal are alarms,
+        and the other training rows are not.
         """
         check_is_fitted(self)
         rows = self._seen(X, groups)
         t2, spe = self._statistics(rows).T
-        if not hasattr(self, "tails_"):  # of a file that an earlier version wrote
+        if not hasattr(self, "tails_"):  # a model that an earlier version saved
             return -np.maximum(t2 / self.limits_.t2, spe / self.limits_.spe)
         scores = self.tails_.log_p(t2, spe)
         return scores if self.training_ is None else self.training_.known_scores(rows, scores, self.offset_)
@@ -248,8 +255,8 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         groups : array-like of shape (n_samples,), default=None
             The run of each row.
         run : int or tuple of two ints, default=None
-            A run rule for rows in time: ``(k, m)`` waits until k of the last m rows are beyond a limit, an integer
-            until as many rows in a row are. By default every row beyond a limit is an alarm.
+            A rule for alarms of rows in time. ``(k, m)``: an alarm if at least k of the last m rows are beyond a limit;
+            an integer m: if all of the last m rows are. By default every row beyond a limit is an alarm.
 
         Returns
         -------
@@ -261,11 +268,11 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         return np.where(charts.alarms(beyond, rule, _starts(as_runs(groups, len(beyond)))), -1, 1)
 
     def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
-        """Return a p-value of each row: valid in finite samples if new rows are exchangeable with held-out ones.
+        """Return a p-value of each row, which is valid in finite samples if the row is exchangeable with held-out rows.
 
         The smallest possible value is 1/(n + 1) for n calibration rows. For rows in time n is ``n_effective_``, the
-        effective number of independent rows. ``limits="quantile"`` and ``"f-chi2"`` give no valid p-values: the model
-        has seen its calibration rows.
+        effective number of independent rows. The p-values are not valid with ``limits="quantile"`` and ``"f-chi2"``,
+        because the model has seen its calibration rows.
         """
         values = np.column_stack(self.statistics(X, groups))
         kept = [["t2", "spe"].index(chart) for chart in self._charts]
@@ -273,9 +280,9 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         return conformal(self.calibration_[:, kept], values[:, kept], n)
 
     def discoveries(self, X: Any, rate: float = 0.1, groups: Any = None) -> np.ndarray:
-        """Return the abnormal rows of a batch, with an expected share of at most ``rate`` false ones among them.
+        """Return a mask of the abnormal rows of a batch, of which an expected share of at most ``rate`` is false.
 
-        The Benjamini–Hochberg procedure on :meth:`p_values`: a mask of shape (n_samples,).
+        It is computed by the Benjamini–Hochberg procedure from :meth:`p_values`; its shape is (n_samples,).
         """
         if not (isinstance(rate, Real) and 0 < float(rate) < 1):
             raise ValueError(f"rate must be a number between 0 and 1, and {rate!r} was given.")
@@ -284,21 +291,21 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     def contributions(self, X: Any, of: str | None = None, groups: Any = None, *, by_lags: bool = False) -> np.ndarray:
         """Return how much each input variable contributes to a statistic of each row.
 
-        The gradient is integrated from a normal row to the row, so that contributions sum to the difference of the
-        statistic between the two: from the denoised row for SPE, from the mean of the training rows for the others.
-        The kernel must be differentiable.
+        The gradient of the statistic is integrated from a normal reference row to the given row, so that contributions
+        sum to the difference of the statistic between the two. The reference is the denoised row for SPE, and the mean
+        of the training rows for the other statistics. The kernel must be differentiable.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, usually those of an alarm; with lags, whole runs.
+            Rows, usually those that raise an alarm; with lags, whole runs.
         of : {"joint", "spe", "t2"}, default=None
             The statistic; ``"joint"`` is T²/limit + SPE/limit. None for the statistic that raises alarms: the joint
             one, or SPE if only SPE is used.
         groups : array-like of shape (n_samples,), default=None
             The run of each row.
         by_lags : bool, default=False
-            Return the contributions of each lag instead of their sums.
+            Return the contributions of each lag, instead of the sums over the lags.
 
         Returns
         -------
@@ -311,13 +318,13 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
             raise ValueError(f"of must be 'joint', 'spe' or 't2', and {of!r} was given.")
         rows = self._seen(X, groups)
         if is_objects(rows):
-            raise ValueError("contributions are those of numbers, and the rows of this monitor are objects.")
+            raise ValueError("contributions need rows of numbers, and the rows of this monitor are objects.")
         found = contributions(self.estimator_, rows, of, mean=self._mean(rows), limits=self.limits_)
         found = by_lag(found, self.lags)
         return found if by_lags else found.sum(axis=1)
 
     def _mean(self, rows: np.ndarray) -> np.ndarray:
-        """The mean of the training rows; of the given rows where a file of an earlier version has none."""
+        """Return the mean of the training rows, or of the given rows if the model was saved without a mean."""
         return getattr(self, "mean_", rows.mean(axis=0))
 
     def chart(
@@ -350,7 +357,10 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         return charts.chart(t2, spe, self._smoothed_limits(smoothing), smoothing, rule, starts)
 
     def _smoothed_limits(self, smoothing: float) -> Limits:
-        """Limits for smoothed charts, by the calibration rows smoothed alike; they follow no law in closed form."""
+        """Return limits for smoothed charts, from the calibration rows with the same smoothing.
+
+        The distribution of smoothed statistics has no closed form.
+        """
         if smoothing == 1:
             return self.limits_
         before, subspace = charts.smoothed(self.calibration_, smoothing), parts(self.estimator_)[1].subspace_
@@ -368,7 +378,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         return parts(self.estimator_)[1]._subspaces()
 
     def _with_subspaces(self, subspaces: list[Subspace]) -> "KernelPCAMonitor":
-        """A copy of the monitor on other subspaces, with the limits that it has."""
+        """Return a copy of the monitor with other subspaces and the same limits."""
         small = copy(self)
         model = parts(self.estimator_)[1]._with_subspaces(subspaces)
         pipeline = isinstance(self.estimator_, Pipeline)
@@ -381,7 +391,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         return parts(self.estimator_)[1]._rho
 
     def _seen(self, X: Any, groups: Any) -> np.ndarray:
-        """The rows as the model sees them: validated, with their predecessors."""
+        """Return validated rows with their predecessors, as the model needs them."""
         X = self._rows(X)
         return lagged(X, self.lags, as_runs(groups, len(X)))
 
@@ -399,5 +409,5 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
 
 
 def _starts(runs: np.ndarray) -> np.ndarray:
-    """The first rows of all runs but the first."""
+    """Return the number of the first row of each run, except for the first run."""
     return np.flatnonzero(runs[1:] != runs[:-1]) + 1

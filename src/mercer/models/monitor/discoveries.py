@@ -1,4 +1,4 @@
-"""p-values of rows by their ranks among calibration rows, and discoveries at a controlled rate of false ones."""
+"""p-values of rows from their ranks among calibration rows, and discoveries at a controlled false discovery rate."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ import numpy as np
 def conformal(calibration: np.ndarray, values: np.ndarray, n_effective: float) -> np.ndarray:
     """Return p-values that are valid in finite samples for rows exchangeable with the calibration rows.
 
-    Both arrays have a column for each chart. A row's rank is that in the chart where it is highest. With one chart
+    Both arrays have a column for each chart. The rank of a row is the higher of its ranks in the charts. With one chart
     p = (1 + #{calibration ≥ x})/(n + 1). With two, inserting the new row can move a calibration row up by one rank in
-    the other chart, so that rows just below the new row's rank are counted too. Where calibration rows are correlated,
-    ``n_effective`` < n of them count: p = (1 + n_e·#/n)/(n_e + 1).
+    the other chart, so that rows just below the new row's rank are counted too. Correlated calibration rows count like
+    ``n_effective`` = n_e < n independent rows: p = (1 + n_e·#/n)/(n_e + 1).
     """
     n, charts = calibration.shape
     ordered = np.sort(calibration, axis=0)
@@ -24,7 +24,7 @@ def conformal(calibration: np.ndarray, values: np.ndarray, n_effective: float) -
 def benjamini_hochberg(p: np.ndarray, rate: float) -> np.ndarray:
     """Return the mask of the rows that can be called abnormal with an expected share of false ones of at most ``rate``.
 
-    The largest k with p₍ₖ₎ ≤ k·rate/n, and all rows with p ≤ p₍ₖ₎ (Benjamini & Hochberg 1995).
+    These are all rows with p ≤ p₍ₖ₎, for the largest k with p₍ₖ₎ ≤ k·rate/n (Benjamini & Hochberg 1995).
     """
     n = len(p)
     ordered = np.sort(p)

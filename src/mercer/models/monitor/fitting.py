@@ -21,7 +21,7 @@ from .limits import Limits
 from .training import TrainingRows, training_rows
 from .trimming import MARGIN, MOST_LEFT_OUT, SUPPOSED, isolation, nearest, shown, suspects
 
-HELD_OUT_ROWS = 10_000  # that limits are set by
+HELD_OUT_ROWS = 10_000  # at most, of a Dask array, from which the limits are computed
 
 Fit = Callable[[np.ndarray], Any]  # from rows to a fitted estimator
 
@@ -59,7 +59,7 @@ class Fitting:
             raise ValueError(f"estimator_ is a {type(self.estimator_).__name__} without components")
 
     def _fit_lazy(self, X: Any, rng: np.random.Generator, groups: Any) -> None:
-        """Fit to a Dask array: the last rows are held out for the limits, or a random subset serves the default."""
+        """Fit on a Dask array: hold out the last rows for the limits; the default estimator uses a random subset."""
         n = X.shape[0]
         if self.lags or groups is not None:
             raise ValueError("lags and groups need rows in memory, and a Dask array was given. Use a NumPy array.")
@@ -69,8 +69,8 @@ class Fitting:
             return
         if isinstance(self.estimator, Pipeline) or self.limits == "loo" or self.contamination != 0:
             raise ValueError(
-                "A monitor of a Dask array takes a model alone, not a pipeline, its limits from held-out rows, and "
-                "leaves no rows out. Scale the Dask array first, and leave limits and contamination at their defaults."
+                "On a Dask array a monitor supports neither pipelines nor limits='loo' nor contamination. "
+                "Scale the Dask array first, and leave limits and contamination at their defaults."
             )
         held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
         rows = take(X, slice(n - held, n))
@@ -96,9 +96,9 @@ class Fitting:
         self.estimator_, again = self._recipe(rows[for_axes], rng)
         _, model = parts(self.estimator_)
         if not hasattr(model, "subspace_"):
-            raise ValueError(f"The estimator must end with a model of mercer, and {type(model).__name__} is none.")
+            raise ValueError(f"The estimator must end with a model of mercer, and it ends with {type(model).__name__}.")
         if isinstance(model.subspace_.kernel, Precomputed):
-            raise ValueError("A monitor needs rows, and this estimator has a precomputed kernel.")
+            raise ValueError("A monitor needs the rows themselves, and this estimator has a precomputed kernel.")
         checks.warn_of_few_rows(model, len(rows))
         values = self._values(rows, for_axes, for_limits, again)
         self._calibrate(values[~np.isnan(values[:, 0])])
@@ -107,7 +107,7 @@ class Fitting:
             checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T))
 
     def _decide(self, X: np.ndarray, runs: np.ndarray) -> None:
-        """Decide whether rows are in time."""
+        """Decide whether the order of the rows is their order in time."""
         self.serial_share_ = 0.0 if is_objects(X) else rules.serial_share(X, runs)
         correlated = self.serial_share_ > rules.MAJORITY or self.lags > 0
         self.in_time_ = bool(correlated if self.in_time == "auto" else self.in_time)
@@ -115,7 +115,7 @@ class Fitting:
             raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
 
     def _kept(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Masks of the rows that axes and limits are found on, and of those that are called normal."""
+        """Return masks of the rows for the axes, of the rows for the limits, and of the rows called normal."""
         every = np.ones(len(rows), bool)
         if is_objects(rows):
             self.suspect_share_ = self.contamination_ = 0.0
@@ -127,12 +127,12 @@ class Fitting:
         checks.warn_of_abnormal(self.suspect_share_, self.contamination_)
         if self.contamination_ == 0:
             return every, every, every
-        isolated = isolation(scaled, SUPPOSED if auto else self.contamination_, rng)  # by which the share was found
+        isolated = isolation(scaled, SUPPOSED if auto else self.contamination_, rng)  # as in ``suspects``
         for_axes = nearest(isolated, min(MARGIN * self.contamination_, MOST_LEFT_OUT))
         return for_axes, nearest(isolated, shown(isolated, self.contamination_)), nearest(isolated, self.contamination_)
 
     def _recipe(self, X: np.ndarray, rng: np.random.Generator) -> tuple[Any, Fit]:
-        """The fitted estimator, and a function that fits it again on other rows."""
+        """Return the fitted estimator, and a function that fits the same estimator on other rows."""
         if self.estimator is None:
             self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
             fitted = fit_default(X, rng, chosen, self.n_landmarks)
@@ -140,13 +140,13 @@ class Fitting:
             return fitted, lambda rows: fit_default(rows, rng, chosen, self.n_landmarks, gamma=gamma, q=q)
         self.rules_ = None
         made = clone(self.estimator)
-        if takes_objects(made):  # the rows have no names any more
+        if takes_objects(made):  # the rows have lost the names of their columns
             made.set_params(kernel=as_kernel(made.kernel).on(getattr(self, "feature_names_in_", None)))
         fit = lambda rows: clone(made).fit(rows, None)  # noqa: E731
         return fit(X), fit
 
     def _values(self, rows: np.ndarray, for_axes: np.ndarray, for_limits: np.ndarray, again: Fit) -> np.ndarray:
-        """T² and SPE of the rows as of rows not seen: NaN for those that were not held out."""
+        """Return T² and SPE of each row for the calibration; NaN for rows that were not held out."""
         values = np.full((len(rows), 2), np.nan)
         seen, unseen = np.flatnonzero(for_axes), np.flatnonzero(for_limits & ~for_axes)
         found = np.column_stack(self._seen_values(rows[seen], again))
@@ -156,7 +156,7 @@ class Fitting:
         return values
 
     def _record(self, rows: np.ndarray, values: np.ndarray, normal: np.ndarray) -> TrainingRows | None:
-        """Remember the training rows where a model cannot judge them, or where some were left out."""
+        """Return a record of the training rows if the model cannot score them itself, or if some were left out."""
         narrow = self.rules_ is rules.TABLE and self.limits in {"holdout", "loo"}
         if not narrow and self.contamination_ == 0:
             return None
@@ -164,7 +164,7 @@ class Fitting:
         return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
 
     def _seen_values(self, X: np.ndarray, again: Fit) -> tuple[np.ndarray, np.ndarray]:
-        """T² and SPE of the rows that the axes were found on."""
+        """Return T² and SPE of the rows that the axes were fitted on, by the method ``limits``."""
         if self.limits == "holdout":
             q = len(parts(self.estimator_)[1].subspace_.variances)
             return held_out(again, X, q, TENTHS if self.in_time_ else FOLDS)
@@ -173,7 +173,7 @@ class Fitting:
         return t2_and_spe(self.estimator_, X)
 
     def _calibrate(self, calibration: np.ndarray) -> None:
-        """Set tail probabilities and limits by the values of T² and SPE in the columns of ``calibration``."""
+        """Set tail probabilities and limits from T² and SPE, the two columns of ``calibration``."""
         self.calibration_ = calibration
         self.tails_ = self._tails(calibration)
         surprise = self.tails_.surprise(*calibration.T)
@@ -190,12 +190,12 @@ class Fitting:
 
     @property
     def _charts(self) -> tuple[str, ...]:
-        """The charts that count."""
+        """The statistics that can raise alarms."""
         chosen = getattr(self, "rules_", None)
         return rules.BOTH if chosen is None or self.limits == "f-chi2" else chosen.charts
 
 
 def shuffled(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return exchangeable rows in a random order that does not depend on the one they came in."""
+    """Return exchangeable rows in a random order that does not depend on their original order."""
     order = np.argsort(np.array(row_keys(rows), object)) if is_objects(rows) else np.lexsort(rows.T[::-1])
     return rows[order][rng.permutation(len(rows))]

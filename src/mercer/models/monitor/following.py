@@ -14,7 +14,7 @@ from .calibration import t2_and_spe
 
 
 def _follows(monitor: Any) -> bool:
-    """Return True if the model of a monitor is on landmarks, and can be updated."""
+    """Return True if the model of a monitor uses landmarks and can be updated."""
     model = monitor.estimator[-1] if isinstance(monitor.estimator, Pipeline) else monitor.estimator
     return hasattr(model, "partial_fit") and chooses_basis(getattr(model, "solver", None))
 
@@ -26,9 +26,9 @@ class FollowingMixin:
     def partial_fit(self: Any, X: Any, y: None = None, *, groups: Any = None) -> Any:
         """Update the model and the limits with the latest rows of normal operation; the first call is ``fit``.
 
-        The new rows' T² and SPE under the model that has not seen them replace the oldest values that the limits were
-        set by; then the model itself is updated. Only for an estimator with ``solver="landmarks"``. How fast earlier
-        rows are forgotten is decided by ``Landmarks(half_life=…)``. Scalers keep the values of the first call.
+        Only for an estimator with ``solver="landmarks"``. T² and SPE of the new rows are computed before the model is
+        updated, and replace the oldest calibration values, from which the limits follow. ``Landmarks(half_life=…)``
+        determines how fast the model forgets earlier rows. Scalers are not updated after the first call.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rows seen with their predecessors: dynamic charts of one run or several."""
+"""Lagged rows: each row together with its predecessors in the same run."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,7 +12,7 @@ from ..._core.dask import is_lazy, rowwise
 def as_runs(groups: Any, n: int) -> np.ndarray:
     """Return the run of each row as integers in the order of appearance; all 0 where ``groups`` is None.
 
-    A run is a set of consecutive rows: a name that appears again after another one is refused.
+    The rows of a run must be consecutive: an error is raised if a name appears again after another name.
     """
     if groups is None:
         return np.zeros(n, int)
@@ -22,7 +22,7 @@ def as_runs(groups: Any, n: int) -> np.ndarray:
     runs = np.cumsum(np.append(0, groups[1:] != groups[:-1]))
     if runs[-1] + 1 != len(np.unique(groups)):
         raise ValueError(
-            "The rows of a run must follow each other, and groups returns to a run that had ended. "
+            "The rows of a run must be consecutive, and a run in groups continues after rows of another run. "
             "Sort the rows by run, then by time."
         )
     return runs
@@ -37,7 +37,7 @@ def ages(runs: np.ndarray) -> np.ndarray:
 def lagged(X: np.ndarray, lags: int, runs: np.ndarray) -> np.ndarray:
     """Return [x_t, x_{t−1}, …, x_{t−l}] for each row t: (n, (l + 1)·d).
 
-    A row with fewer than l predecessors in its run has the first row of the run in their place.
+    If a row has fewer than l predecessors in its run, the first row of the run replaces the missing ones.
     """
     if lags == 0:
         return X
@@ -51,7 +51,7 @@ def by_lag(values: np.ndarray, lags: int) -> np.ndarray:
 
 
 def of_rows(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method of rows take Dask arrays, block by block, where no row needs its predecessors."""
+    """Return the method with support for Dask arrays, block by block, if no row needs its predecessors."""
     lazily = rowwise(method)
 
     @wraps(method)

@@ -1,4 +1,4 @@
-"""What a monitor decided about its training rows: the fitted attribute ``solver_``."""
+"""The report of a monitor on its fit: the fitted attribute ``solver_``."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from ...linalg.eigenpairs import Report
 
 @dataclass(frozen=True)
 class MonitorReport(Report):
-    """The solver of the model and its accuracy, and what was decided about the training rows.
+    """The solver of the model and its accuracy, and the decisions about the training rows.
 
     ``kind`` is the kind of rows with the reason, ``rules`` describes the estimator, ``left_out`` is the share of the
     training rows that was left out as abnormal, ``suspect`` the share that looks abnormal. The limits come from
-    ``n_calibration`` rows, which are worth ``n_effective`` independent ones.
+    ``n_calibration`` rows, which count like ``n_effective`` independent ones.
 
     Examples
     --------

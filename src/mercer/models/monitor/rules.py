@@ -1,4 +1,4 @@
-"""The rules by which a monitor treats its rows: as a table of exchangeable rows, or as a process in time."""
+"""The rules of a monitor for two kinds of rows: a table of exchangeable rows, or a process in time."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ from ..._core.registry import stored
 from ...kernels import RBF, Kernel, RationalQuadratic
 from .lags import ages
 
-CORRELATED = 2.6  # standard errors 1/√n of a lag-one correlation: 1 % of independent columns have more
-BLOCK = 10  # rows about whose mean correlations are taken
+CORRELATED = 2.6  # standard errors 1/√n of a lag-one correlation: 1 % of the columns exceed it if rows are independent
+BLOCK = 10  # rows in a block: correlations are computed about the mean of the block
 RESOLUTION = 1e-20  # of the sum of squares: less is a rounding error of a constant column
-MAJORITY = 0.5  # of the columns that are correlated in time: the rows are then those of a process
+MAJORITY = 0.5  # share of correlated columns above which the rows are treated as a process in time
 
 
 @stored("monitor.Rules")
 @dataclass(frozen=True)
 class Rules:
-    """What the default estimator does: kernel, width, components, and the charts that count.
+    """The settings of the default estimator: kernel, width, components, and the statistics that can raise alarms.
 
-    ``width`` is γ times the median squared distance of scaled rows, ``share`` that of the variance which the
+    ``width`` is γ times the median squared distance of scaled rows, ``share`` the share of the variance that the
     components hold.
     """
 
@@ -29,7 +29,7 @@ class Rules:
     charts: tuple[str, ...]
 
     def kernel_of(self, gamma: float) -> Kernel:
-        """Return the kernel with a width."""
+        """Return the kernel with the width ``gamma``."""
         return KERNELS[self.kernel](gamma=gamma)
 
     def __str__(self) -> str:
@@ -38,9 +38,9 @@ class Rules:
 
 
 KERNELS: dict[str, type[RBF] | type[RationalQuadratic]] = {"rbf": RBF, "rational_quadratic": RationalQuadratic}
-# A heavy-tailed, narrow kernel: SPE is then high wherever training rows are far, and grows with the distance.
+# A heavy-tailed, narrow kernel: SPE is then high far from the training rows, and grows with the distance to them.
 TABLE = Rules("rational_quadratic", width=4.0, share=0.98, charts=("spe",))
-# A kernel so wide that it is nearly linear: axes follow what sensors do together, and small variances count.
+# A wide, nearly linear kernel: axes follow the correlations of sensors, also in directions of small variance.
 PROCESS = Rules("rbf", width=0.003, share=0.995, charts=("t2", "spe"))
 BOTH = ("t2", "spe")  # charts of an estimator that the user gives
 
@@ -48,9 +48,9 @@ BOTH = ("t2", "spe")  # charts of an estimator that the user gives
 def serial_share(X: np.ndarray, runs: np.ndarray) -> float:
     """Return the share of the columns whose lag-one correlation is significant; constant columns do not count.
 
-    Correlations are about the means of blocks of ten consecutive rows: a table sorted by class or by date has levels
-    that change, but its neighbouring rows are independent within a level. The expected correlation of independent rows
-    about their block's mean, −1/10 in a whole block, is subtracted.
+    Correlations are computed about the means of blocks of ten consecutive rows. The reason is a table that is sorted by
+    class or by date: its mean changes, although neighbouring rows are independent within a class. The expected
+    correlation of independent rows about the mean of their block, −1/10 in a whole block, is subtracted.
     """
     block = np.cumsum(ages(runs) % BLOCK == 0) - 1
     starts, sizes = np.unique(block, return_index=True, return_counts=True)[1:]
@@ -68,7 +68,7 @@ def serial_share(X: np.ndarray, runs: np.ndarray) -> float:
 
 
 def effective(values: np.ndarray) -> float:
-    """Return the number of independent values that are worth as much: n(1 − r)/(1 + r), r the lag-one correlation."""
+    """Return the effective number of independent values, n(1 − r)/(1 + r), r the lag-one correlation if above 0."""
     centred = values - values.mean()
     r = np.sum(centred[1:] * centred[:-1]) / (np.sum(centred**2) or 1.0)
     return float(len(values) * (1 - r) / (1 + r)) if r > 0 else float(len(values))

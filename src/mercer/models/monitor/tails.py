@@ -1,9 +1,9 @@
-"""Tail probabilities of T² and SPE under rows that the model has not seen, and their combination in one score.
+"""Tail probabilities of T² and SPE among rows that the model has not seen, and their combination in one score.
 
-A statistic's tail probability is read from the ranks of the calibration rows. Beyond the largest of them a generalised
-Pareto law goes on, so that far rows keep their order. The two charts are compared by these probabilities, which have
-the same meaning in both, and the smaller one is calibrated once more: the rate is then joint, whatever the dependence
-between the charts.
+The tail probability of a statistic is computed from its rank among the calibration rows. Beyond the largest of these, a
+generalised Pareto distribution is used, so that rows with larger values still differ in their scores. The smaller of
+the two tail probabilities of a row is the combined statistic. It is calibrated in the same way once more, so that the
+alarm rate holds for both charts together, whatever the dependence between them.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ from ..._core.registry import stored
 from .limits import Limits, each, hotelling, scaled_chi2
 from .rules import effective
 
-TOP = 0.1  # share of the calibration values, the largest, that the law of the tail is fitted to
-FEWEST = 10  # of them
-HEAVIEST = 0.5  # shape of the law: its variance, by which the shape is found, is infinite from here on
-RESOLUTION = 1e-6  # of the largest value: the scale of a tail is not smaller
+TOP = 0.1  # share of the calibration values, the largest ones, that the tail is fitted to
+FEWEST = 10  # smallest number of values that the tail is fitted to
+HEAVIEST = 0.5  # largest shape: from here on the variance, from which the shape is computed, is infinite
+RESOLUTION = 1e-6  # of the largest value: the smallest scale of a tail
 ROUNDING = 1e-10  # of the variance in feature space: an SPE below it is a rounding error
-LAW_KNOTS = -np.linspace(0, 12, 241)  # log₁₀ of the probabilities at which a law in closed form is tabulated
+LAW_KNOTS = -np.linspace(0, 12, 241)  # log₁₀ of the probabilities at which a distribution in closed form is tabulated
 
 
 @stored("monitor.Tail")
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """log P(V ≥ v): linear between ``knots``, and a generalised Pareto law beyond the last of them."""
+    """log P(V ≥ v): linear between ``knots``, and a generalised Pareto distribution beyond the last of them."""
 
     knots: Annotated[np.ndarray, Numbers("k")]
     log_p: Annotated[np.ndarray, Numbers("k")]
@@ -36,7 +36,7 @@ class Tail:
     scale: float
 
     def log(self, values: Any) -> np.ndarray:
-        """Return log P(V ≥ v) of each value; it falls strictly beyond the last knot."""
+        """Return log P(V ≥ v) of each value; it decreases strictly beyond the last knot."""
         inside = np.interp(values, self.knots, self.log_p)
         excess = np.maximum(np.asarray(values) - self.knots[-1], 0) / self.scale
         return inside - (np.log1p(self.shape * excess) / self.shape if self.shape > 0 else excess)
@@ -49,11 +49,11 @@ class Tail:
 
 
 def by_ranks(values: np.ndarray, n_effective: float | None = None) -> Tail:
-    """Return the tail of calibration values: P = #{values ≥ v}/(n + 1) at each, a fitted law beyond the largest.
+    """Return the tail of calibration values: P = #{values ≥ v}/(n + 1) at each, a fitted tail beyond the largest.
 
-    A limit read from it is exceeded at the expected rate α by a further value (continuous, exchangeable with these).
-    Where values are worth ``n_effective`` = n_e < n independent ones, P = (1 + n_e(#{values ≥ v} − 1)/n)/(n_e + 1):
-    the largest of them is that of n_e.
+    The value at P = α is exceeded at the expected rate α by a further value that is continuous and exchangeable with
+    the calibration values. If these count like ``n_effective`` = n_e < n independent values, P = (1 + n_e(#{values ≥ v}
+    − 1)/n)/(n_e + 1): the largest one has P = 1/(n_e + 1).
     """
     n, ordered = len(values), np.sort(values)
     knots, first = np.unique(ordered, return_index=True)
@@ -65,10 +65,10 @@ def by_ranks(values: np.ndarray, n_effective: float | None = None) -> Tail:
 
 
 def _pareto(ordered: np.ndarray) -> tuple[float, float]:
-    """Shape ξ ≥ 0 and scale of the generalised Pareto law beyond the largest value, by the moments of the excesses.
+    """Return shape ξ ≥ 0 and scale of the Pareto distribution beyond the largest value, by the moments of the excesses.
 
     ξ = (1 − m²/s²)/2 and σ = m(1 − ξ) for the mean m and variance s² of the values above a threshold u, less u; beyond
-    the largest value the scale is σ + ξ(max − u). A law with an end (ξ < 0) would give all values beyond it one rank.
+    the largest value the scale is σ + ξ(max − u). A bounded law (ξ < 0) could not rank values beyond its bound.
     """
     k = min(max(FEWEST, int(TOP * len(ordered))), len(ordered) - 1)
     excess = ordered[-k:] - ordered[-k - 1]
@@ -89,7 +89,7 @@ def by_law(law: Any, alpha: float) -> Tail:
 @stored("monitor.Tails")
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """The tails of the charts that count (T² or None, SPE), and of the smaller tail probability of the two."""
+    """The tails of T² (None if it is not used) and of SPE, and that of the smaller of their tail probabilities."""
 
     t2: Tail | None
     spe: Tail
@@ -101,7 +101,7 @@ class Tails:
         return self.joint.log(self.surprise(t2, spe))
 
     def surprise(self, t2: np.ndarray, spe: np.ndarray) -> np.ndarray:
-        """−log of the smaller tail probability of the two charts."""
+        """Return −log p, with p the smaller tail probability of the two charts."""
         return _surprise(self.t2, self.spe, t2, np.maximum(spe, self.floor))
 
     def limits(self, alpha: float) -> Limits:
@@ -123,18 +123,18 @@ def calibrated(
     t2, spe = calibration[:, 0], np.maximum(calibration[:, 1], floor)
     t2_tail, spe_tail = by_ranks(t2, n_effective) if "t2" in charts else None, by_ranks(spe, n_effective)
     surprise = by_ranks(_surprise(t2_tail, spe_tail, t2, spe), n_effective)
-    # beyond the calibration rows a surprise is −log p itself
+    # beyond the calibration rows −log of the joint probability increases by as much as the surprise
     return Tails(t2_tail, spe_tail, Tail(surprise.knots, surprise.log_p, 0.0, 1.0), floor)
 
 
 def in_time(calibration: np.ndarray, charts: Sequence[str], total_variance: float) -> Tails:
-    """Return the tails from calibration rows in time, which are worth fewer independent ones."""
+    """Return the tails from calibration rows in time, which count like a smaller number of independent rows."""
     n_effective = effective(calibrated(calibration, charts, total_variance).surprise(*calibration.T))
     return calibrated(calibration, charts, total_variance, n_effective)
 
 
 def classical(calibration: np.ndarray, alpha: float, q: int, total_variance: float) -> Tails:
-    """Return the tails by Hotelling's F law and g·χ²_h, as of independent charts: joint p = 1 − (1 − p)²."""
+    """Return the tails by Hotelling's F distribution and g·χ²_h, for independent charts: joint p = 1 − (1 − p)²."""
     floor, n = ROUNDING * total_variance, len(calibration)
     one = each(alpha)
     t2 = by_law(hotelling(q, n), one) if q > 0 else by_ranks(calibration[:, 0])

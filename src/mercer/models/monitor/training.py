@@ -1,7 +1,8 @@
-"""Training rows that come back to be scored: they count as rows that the model has not seen.
+"""Scores of training rows, which are treated like rows that the model has not seen.
 
-A narrow kernel passes through its training rows, so that a model cannot tell which of them are abnormal. They are
-recognised, as nearest neighbours leave a row itself out, and keep the values that they had when they were held out.
+A model with a narrow kernel reproduces each of its training rows, so that it cannot detect which of them are abnormal.
+Training rows are therefore recognised when they are scored, and keep the values that they had when they were held out.
+Methods based on nearest neighbours leave out the row itself for the same reason.
 """
 
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ SHIFT = np.uint64(29)
 @stored("monitor.TrainingRows")
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Keys of training rows, their held-out T² and SPE (NaN for those of the model), and what the fit said of each.
+    """Keys of training rows, their held-out T² and SPE (NaN: use the values of the model), and their verdicts.
 
-    ``verdict`` is −1 for rows that were left out as abnormal, 1 for the others, and 0 where none were to be left out.
+    ``verdict`` is −1 for rows that were left out as abnormal and 1 for the others, or 0 for all rows if
+    ``contamination`` is 0.
     """
 
     keys: Annotated[np.ndarray, Numbers("n", kinds="iu")]
@@ -29,13 +31,13 @@ class TrainingRows:
     verdict: Annotated[np.ndarray, Numbers("n")]
 
     def find(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the place of each row among the training rows, and whether it is one of them."""
+        """Return the index of each row among the training rows, and a mask of the rows that are training rows."""
         keys = keys_of(rows)
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return place, self.keys[place] == keys
 
     def known_values(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the values (n, 2) with those of training rows in their places."""
+        """Return the values (n, 2), with the held-out values of training rows in place of those given."""
         place, known = self.find(rows)
         kept = self.values[place]
         return np.where(known[:, None] & ~np.isnan(kept), kept, values)
@@ -49,7 +51,7 @@ class TrainingRows:
 
 
 def training_rows(rows: np.ndarray, values: np.ndarray, verdict: np.ndarray) -> TrainingRows:
-    """Return the record of training rows; equal rows share the smallest SPE: the others had seen them."""
+    """Return the record of training rows; of equal rows the one with the smallest SPE is kept."""
     keys = keys_of(rows)
     order = np.lexsort([values[:, 1], keys])
     first = order[np.append(True, np.diff(keys[order]) != 0)]

@@ -6,14 +6,14 @@ from ..._core.tiles import map_rows
 from ...kernels import sqdist
 
 REFERENCE = 2000  # number of rows to which others are compared
-NEIGHBOURS = 20  # beyond a cluster of abnormal rows: fewer see too little of a row's surroundings
-SUPPOSED = 0.1  # share of abnormal rows in one cluster that is seen if the share is not known
-MARGIN = 2.0  # times the share of abnormal rows is left out of the axes: a share may be too small, a row too dense
-MOST_LEFT_OUT = 0.5  # of all rows
+NEIGHBOURS = 20  # in addition to a possible cluster of abnormal rows: fewer do not represent the surroundings of a row
+SUPPOSED = 0.1  # share of abnormal rows, even in one cluster, that can be detected if the share is not known
+MARGIN = 2.0  # times the share is left out of the axes: it may be too small, and abnormal rows may have near neighbours
+MOST_LEFT_OUT = 0.5  # of all rows, out of the axes
 POWER = 0.5  # shape of the Weibull tail of normal rows: heavier than that of a normal distribution
-BODY = 0.85  # quantile that with the median gives the slope of the tail
-SURE = 2.0  # standard errors
-LIKELY = 1.0  # of them, where the user says that there are abnormal rows
+BODY = 0.85  # quantile that, with the median, determines the slope of the tail
+SURE = 2.0  # standard errors that are subtracted from the estimated share
+LIKELY = 1.0  # the same, if the user states that there are abnormal rows
 
 
 def suspects(X: np.ndarray, rng: np.random.Generator) -> float:
@@ -25,7 +25,7 @@ def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: 
     """Return a lower bound of the share of values that a Weibull tail does not explain (Meinshausen & Rice 2006).
 
     Normal values are assumed to have a Weibull tail of shape ``power``: raised to this power, they have an exponential
-    tail. Its rate is that between their median and their quantile ``body``. The bound counts the values in excess of
+    tail. Its rate is computed from their median and their quantile ``body``. The bound counts the values in excess of
     this tail, less ``sure`` standard errors. It is computed again with these values left out of the quantiles, until it
     grows by less than one value.
     """
@@ -39,7 +39,7 @@ def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: 
 def _excess(ordered: np.ndarray, share: float, body: float, sure: float, tied: float = 0.0) -> float:
     """Return the largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), S(v) the expected share of normal values above v.
 
-    Where so many values are equal that there is no tail, ``tied``.
+    Return ``tied`` if so many values are equal that there is no tail.
     """
     n = len(ordered)
     middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, body])
@@ -51,11 +51,11 @@ def _excess(ordered: np.ndarray, share: float, body: float, sure: float, tied: f
 
 
 def shown(isolated: np.ndarray, share: float) -> float:
-    """Return how much of a given share of abnormal rows is left out of the limits: no more than the isolation shows.
+    """Return the share of rows to leave out of the limits: at most ``share``, and only rows that no tail explains.
 
-    Rows that the tail of the others explains are as likely normal, and limits without them would be too tight. The tail
-    is that of the rows without the given share; as long as it leaves fewer rows unexplained, by one standard error,
-    these are the share.
+    Rows that the tail of the others explains are probably normal, and limits without them would be too tight. The tail
+    is fitted without the given share of the rows. If the share that it does not explain, less one standard error, is
+    smaller than the given share, it replaces the given share, and the tail is fitted again.
     """
     ordered = np.sort(isolated**POWER)
     while share > (found := max(_excess(ordered, share, BODY, LIKELY, tied=share), 0.0)) + 1 / len(ordered):
@@ -66,8 +66,8 @@ def shown(isolated: np.ndarray, share: float) -> float:
 def isolation(X: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
     """Return the distance of each row to its k-th neighbour.
 
-    k is larger than the number of abnormal rows where ``share`` of them are, so that no cluster of abnormal rows is
-    dense, even if the share is somewhat too small.
+    k is larger than the number of abnormal rows if their share is ``share``. Rows in a cluster of abnormal rows then
+    count as isolated too, even if the share is somewhat too small.
     """
     some = _some(X, rng)
     k = min(NEIGHBOURS + round(share * len(some)), len(some) - 1)

@@ -28,7 +28,7 @@ from ..basis import TALL
 from ..landmarks import ROWS_EACH
 
 ARRAYS = LANES + 4  # m × m: partial sums of products, a product for each thread, K and its factor
-MOST_PRODUCTS = 10**9  # of numbers for one tile: a tenth of a second, so that Ctrl-C works
+MOST_PRODUCTS = 10**9  # multiplications for one tile: they take a tenth of a second, so that Ctrl-C works
 SAME = 1e-12  # ‖φᵢ − φⱼ‖² / k(xᵢ, xᵢ) of rows that are equal up to rounding errors
 
 
@@ -36,8 +36,8 @@ SAME = 1e-12  # ‖φᵢ − φⱼ‖² / k(xᵢ, xᵢ) of rows that are equal u
 class Likelihood:
     """The data of the likelihood: K of the m candidates Z, M = meanₙ k(Z, xₙ)k(xₙ, Z), and ``trace`` = mean k(x, x).
 
-    ``rows`` are the numbers of the candidates, without those of equal images; ``shares`` are the shares of the data
-    that they represent.
+    ``rows`` are the numbers of the candidates, of which those with equal images are listed once; ``shares`` are the
+    shares of the data that they represent.
     """
 
     K: np.ndarray

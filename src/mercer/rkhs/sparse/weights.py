@@ -16,12 +16,12 @@ SMALLEST_SEARCHED = 1e-5  # of ρ_max: the rounding error is 9e-6 here
 TOGETHER, SHARE = 5, 6  # rows are added five at a time, or a sixth of those that are active
 CORRELATED = 0.25  # squared cosine from which two rows are not added together
 NEWTON_STEPS = 3  # between additions
-SHORTENINGS, SHORTER = 4, 0.25  # of a step that does not increase the likelihood
+SHORTENINGS, SHORTER = 4, 0.25  # how often and by which factor a step that gains too little is shortened
 RISE = 1e-4  # of the increase that the slope predicts: the least that a step must reach
 NO_CURVATURE = 1e-10  # of the largest curvature: smaller ones are rounding errors
 GONE = 1e-9  # of a weight: if a step leaves less, the weight becomes 0
 VANISHING = 1e-12  # w·k(x, x) / ρ of a decreasing weight that EM and the fast updates set to 0
-NEAR_NOISE, SAME_NOISE = 0.02, 1e-6  # in log ρ: a good approximation of the smallest ρ; no difference
+NEAR_NOISE, SAME_NOISE = 0.02, 1e-6  # interval of log ρ that ends the search: with the right number of rows; else
 EDGE = 0.1  # of the interval in log ρ: the least distance of a guess from its ends
 
 
@@ -76,7 +76,7 @@ def newton(
 
 
 def _enlarged(C: SparseCovariance, tol: float, most: float) -> SparseCovariance:
-    """Add the candidates of largest gain, no two of them similar, with their best weights; or only the first."""
+    """Add dissimilar candidates of largest gain with their best weights; only the first if all lower the likelihood."""
     S, R = C.statistics
     gains = np.where((1 + tol) * S < R, C.gains(), 0)
     added: list[int] = []
@@ -96,7 +96,7 @@ def _enlarged(C: SparseCovariance, tol: float, most: float) -> SparseCovariance:
 
 
 def _newton_step(C: SparseCovariance) -> SparseCovariance:
-    """Take Newton's step in w, until the first weight becomes 0; shorten it if it is too long; else use eq. (14).
+    """Take a Newton step in w, at most to the first weight 0; shorten it if needed; if that fails, use eq. (14).
 
     Steps in log w would be slow for similar rows, one of whose weights has to become 0.
     """
@@ -195,8 +195,8 @@ def fit_weights(data: Likelihood, rho: float, solver: str, max_iter: int, tol: f
 def fit_number(data: Likelihood, count: int, max_iter: int, tol: float) -> Fit:
     """Return the weights at the smallest noise variance found that leaves ``count`` rows, or fewer if none does.
 
-    The number of rows is a step function of log ρ, which is searched from above, each time from the weights of the
-    nearest larger ρ. If a step skips the number, the rows of least gain are removed.
+    The number of rows is a step function of log ρ, which is searched from above. Each fit starts from the weights of
+    the nearest larger ρ. If no ρ gives exactly ``count`` rows, the rows of least gain are removed.
     """
     lowest = np.log(SMALLEST_SEARCHED * data.largest_noise)
     high, low = np.log(data.largest_noise), lowest
@@ -217,7 +217,7 @@ def fit_number(data: Likelihood, count: int, max_iter: int, tol: float) -> Fit:
 
 def _between(high: float, low: float, fewer: Fit, more: Fit, count: int) -> float:
     """Return a guess of log ρ by linear interpolation of the log of the number, away from the ends."""
-    few, asked, many = np.log1p([len(fewer.w), count + 0.5, len(more.w)])  # the step is after the number
+    few, asked, many = np.log1p([len(fewer.w), count + 0.5, len(more.w)])  # the step is between count and count + 1
     return high + np.clip((asked - few) / (many - few), EDGE, 1 - EDGE) * (low - high)
 
 
