@@ -174,11 +174,7 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     results = Results(f"monitor-{options.table}", options.again)
-    lines = list(TABLES_OF[options.table](results, options.seeds))
-    if options.table == "drift":
-        print("\n".join(lines))
-    else:
-        results.publish("monitoring.md", lines)
+    results.publish("monitoring.md", list(TABLES_OF[options.table](results, options.seeds)))
 
 
 if __name__ == "__main__":

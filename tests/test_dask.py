@@ -11,6 +11,8 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer._core import dask_sums
@@ -358,12 +360,18 @@ def test_a_monitor_of_a_dask_array_knows_its_rows(estimator):
     assert np.all(monitor.predict(fresh[:10] + 8) == -1)
 
 
-def test_a_monitor_of_a_dask_array_takes_no_pipeline(X):
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"estimator": make_pipeline(StandardScaler(), mercer.KernelPCA(2))},
+        {"limits": "quantile"},
+        {"contamination": 0.1},
+    ],
+    ids=str,
+)
+def test_what_a_monitor_of_a_dask_array_does_not_support(X, settings):
     with pytest.raises(ValueError, match="Scale the Dask array first"):
-        mercer.KernelPCAMonitor(make_pipeline(StandardScaler(), model())).fit(chunked(X))
+        mercer.KernelPCAMonitor(**{"estimator": model()} | settings).fit(chunked(X))
 
 
 def test_on_a_cluster(X, cluster):

@@ -219,7 +219,7 @@ def test_held_out_values_come_from_models_that_have_not_seen_them(X):
         seen.append(rows)
         return KernelPCA(2, kernel=RBF(gamma=0.3)).fit(rows)
 
-    t2, spe = held_out(fit, X, 2, 5)
+    t2, spe = held_out(fit, X, 2, 5).T
     assert t2.shape == spe.shape == (len(X),)
     blocks = np.split(X, np.linspace(0, len(X), 6).astype(int)[1:-1])
     for rows, block in zip(seen, blocks, strict=True):
@@ -227,6 +227,27 @@ def test_held_out_values_come_from_models_that_have_not_seen_them(X):
         assert not (rows[:, None] == block[None]).all(axis=2).any()
     first = KernelPCA(2, kernel=RBF(gamma=0.3)).fit(seen[0])
     np.testing.assert_allclose(spe[: len(blocks[0])], first.reconstruction_error(blocks[0]), rtol=1e-6)
+
+
+def test_of_many_rows_parts_of_all_folds_are_held_out_by_few_fits(monkeypatch):
+    monkeypatch.setattr("mercer.models.monitor.calibration.ENOUGH", 40)
+    X, seen = np.random.default_rng(0).normal(size=(100, 3)), []
+
+    def fit(rows):
+        seen.append(rows)
+        return KernelPCA(2, kernel=RBF(gamma=0.3)).fit(rows)
+
+    values = held_out(fit, X, 2, 5)
+    held = ~np.isnan(values[:, 0])
+    np.testing.assert_array_equal(held.reshape(5, 20).sum(axis=1), 8)
+    assert held[0]
+    assert held[-1]
+    assert [len(rows) for rows in seen] == [76, 84]  # without three parts, and without two
+    expected = np.full((100, 2), np.nan)
+    for rows in seen:
+        unseen = ~(X[:, None] == rows[None]).all(axis=2).any(axis=1)
+        expected[unseen] = np.column_stack(t2_and_spe(KernelPCA(2, kernel=RBF(gamma=0.3)).fit(rows), X[unseen]))
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", LIMITS)

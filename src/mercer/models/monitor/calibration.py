@@ -34,21 +34,24 @@ def t2_and_spe(estimator: Any, X: Any, q: int | None = None) -> tuple[np.ndarray
     return both[:, 0], both[:, 1]
 
 
-def held_out(fit: Callable[[np.ndarray], Any], X: np.ndarray, q: int, folds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return T² and SPE of each row, in order, under a model ``fit(other_rows)`` that has not seen the row.
+def held_out(fit: Callable[[np.ndarray], Any], X: np.ndarray, q: int, folds: int) -> np.ndarray:
+    """Return T² and SPE of each row under a model ``fit(other_rows)`` that has not seen the row: (n, 2).
 
-    Each fold is a block of consecutive rows, so that neighbours in time are held out together. No further folds are
-    fitted when 10,000 rows have been held out.
+    Each fold is a block of consecutive rows, so that neighbours in time are held out together. With more than 10,000
+    rows, only a part of each fold is held out, from the beginning of the first fold to the end of the last one; several
+    parts are then held out together, so that fewer models are fitted. The other rows have NaN.
     """
-    ends = np.linspace(0, len(X), min(folds, len(X)) + 1).astype(int)
-    values: list[np.ndarray] = []
-    for start, stop in pairwise(ends):
-        others = np.concatenate([X[:start], X[stop:]])
-        values.append(np.column_stack(t2_and_spe(fit(others), X[start:stop], q)))
-        if stop >= ENOUGH:
-            break
-    t2, spe = np.concatenate(values).T
-    return t2, spe
+    n, folds = len(X), min(folds, len(X))
+    part = -(-ENOUGH // folds)
+    blocks = []
+    for k, (start, stop) in enumerate(pairwise(np.linspace(0, n, folds + 1).astype(int))):
+        start += max(0, stop - start - part) * k // max(1, folds - 1)
+        blocks.append(np.arange(start, min(stop, start + part)))
+    values, fits = np.full((n, 2), np.nan), min(folds, -(-ENOUGH * folds // n))
+    for first in range(fits):
+        rows = np.concatenate(blocks[first::fits])
+        values[rows] = np.column_stack(t2_and_spe(fit(np.delete(X, rows, axis=0)), X[rows], q))
+    return values
 
 
 def left_out(estimator: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,8 +42,8 @@ class Chart:
         return int(later[0]) if len(later) else None
 
     def false_alarm_rate(self, stop: int | None = None) -> float:
-        """Return the share of rows beyond a limit among the rows before ``stop``, where a fault began."""
-        return float(np.mean(self.beyond[:stop]))
+        """Return the share of alarms among the rows before ``stop``, where a fault began."""
+        return float(np.mean(self.alarms[:stop]))
 
     def plot(self, of: str | None = None, start: int | None = None, ax: Any = None) -> Any:
         """Draw T² and SPE with alarms and their causes (:func:`mercer.plots.alarms`), or only ``of="t2"`` or ``"spe"``.

@@ -1,6 +1,7 @@
 """The estimator that detects abnormal rows by T² and SPE, the two statistics of process monitoring."""
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -50,9 +51,10 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         The share of normal rows that raise an alarm in T² or SPE.
     limits : {"holdout", "loo", "f-chi2", "quantile"}, default="holdout"
         How the tail probabilities are estimated. ``"holdout"``: from at most about 10,000 rows that the model has not
-        seen, held out in five folds of blocks of consecutive rows. ``"loo"``: from all rows, each under the model of
-        all other rows (only for a ``KernelPCA``, and up to some thousand rows). ``"f-chi2"``: by the F and g·χ²
-        distributions, fitted to the training rows. ``"quantile"``: from the training rows. The last two are too
+        seen. They are held out in blocks of consecutive rows, ten for rows in time and five for exchangeable rows,
+        which are shuffled before; on a Dask array the last rows are held out. ``"loo"``: from all rows, each under the
+        model of all other rows (only for a ``KernelPCA``, and up to some thousand rows). ``"f-chi2"``: by the F and
+        g·χ² distributions, fitted to the training rows. ``"quantile"``: from the training rows. The last two are too
         optimistic, because the model has seen these rows.
     in_time : {"auto", True, False}, default="auto"
         True if the order of the rows is their order in time. False if the rows are exchangeable, as in a table: their
@@ -181,10 +183,11 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     def solver_(self) -> MonitorReport:
         """The decisions about the rows, and the report on the eigensolver of the model."""
         check_is_fitted(self)
+        chosen = getattr(self, "rules_", None)
         return MonitorReport(
             **vars(parts(self.estimator_)[1].solver_),
             kind=self._kind_of_rows(),
-            rules="the given estimator" if getattr(self, "rules_", None) is None else str(self.rules_),
+            rules="the given estimator" if chosen is None else str(replace(chosen, charts=self._charts)),
             left_out=getattr(self, "contamination_", 0.0),
             suspect=getattr(self, "suspect_share_", 0.0),
             n_calibration=len(self.calibration_),

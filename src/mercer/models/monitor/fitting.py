@@ -67,10 +67,10 @@ class Fitting:
             rows = take(X, np.sort(rng.choice(n, min(n, MOST_ROWS), replace=False)))
             self._fit(rows, as_runs(None, len(rows)), rng)
             return
-        if isinstance(self.estimator, Pipeline) or self.limits == "loo" or self.contamination != 0:
+        if isinstance(self.estimator, Pipeline) or self.limits != "holdout" or self.contamination != 0:
             raise ValueError(
-                "On a Dask array a monitor supports neither pipelines nor limits='loo' nor contamination. "
-                "Scale the Dask array first, and leave limits and contamination at their defaults."
+                "On a Dask array a monitor supports neither pipelines, nor limits other than 'holdout', nor "
+                "contamination. Scale the Dask array first, and leave limits and contamination at their defaults."
             )
         held = max(1, min(HELD_OUT_ROWS, n // 5))  # a fifth, as in the folds
         rows = take(X, slice(n - held, n))
@@ -149,8 +149,7 @@ class Fitting:
         """Return T² and SPE of each row for the calibration; NaN for rows that were not held out."""
         values = np.full((len(rows), 2), np.nan)
         seen, unseen = np.flatnonzero(for_axes), np.flatnonzero(for_limits & ~for_axes)
-        found = np.column_stack(self._seen_values(rows[seen], again))
-        values[seen[: len(found)]] = found
+        values[seen] = self._seen_values(rows[seen], again)
         if len(unseen):
             values[unseen] = np.column_stack(t2_and_spe(self.estimator_, rows[unseen]))
         return values
@@ -163,14 +162,14 @@ class Fitting:
         verdict = np.where(normal, 1, -1) if self.contamination_ else np.zeros(len(rows), int)
         return training_rows(rows, values if narrow else np.full_like(values, np.nan), verdict)
 
-    def _seen_values(self, X: np.ndarray, again: Fit) -> tuple[np.ndarray, np.ndarray]:
-        """Return T² and SPE of the rows that the axes were fitted on, by the method ``limits``."""
+    def _seen_values(self, X: np.ndarray, again: Fit) -> np.ndarray:
+        """Return T² and SPE of the rows that the axes were fitted on, by the method ``limits``: (n, 2)."""
         if self.limits == "holdout":
             q = len(parts(self.estimator_)[1].subspace_.variances)
             return held_out(again, X, q, TENTHS if self.in_time_ else FOLDS)
         if self.limits == "loo":
-            return left_out(self.estimator_, X)
-        return t2_and_spe(self.estimator_, X)
+            return np.column_stack(left_out(self.estimator_, X))
+        return np.column_stack(t2_and_spe(self.estimator_, X))
 
     def _calibrate(self, calibration: np.ndarray) -> None:
         """Set tail probabilities and limits from T² and SPE, the two columns of ``calibration``."""
