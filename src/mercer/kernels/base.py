@@ -176,8 +176,8 @@ class Radial(Profile):
     """k = profile(t), t = ‖x − y‖², of width ``gamma``, or of one ``lengthscale`` for each column.
 
     ``gamma`` is a number; ``None`` = ½ / median of the squared distances, which adapts to the data; ``"median"`` =
-    1 / median; or ``"scale"`` = 1/(d · variance), as in ``SVC``. ``lengthscale`` ℓ (a number, or one for each column)
-    stands for γ = 1/(2ℓ²).
+    1 / median; ``"local"`` = ¼ / median of the squared distances to the 10th neighbour; or ``"scale"`` =
+    1/(d · variance), as in ``SVC``. ``lengthscale`` ℓ (a number, or one for each column) stands for γ = 1/(2ℓ²).
 
     Examples
     --------

@@ -41,9 +41,9 @@ class RBF(_Exponential, Radial):
 
     Parameters
     ----------
-    gamma : float, "scale", "median" or None, default=None
-        γ; None is ½ / median squared distance of the rows (σ² = the median), ``"median"`` is 1 / median, and
-        ``"scale"`` is 1/(d · variance) as in ``SVC``.
+    gamma : float, "scale", "median", "local" or None, default=None
+        γ; None is ½ / median squared distance of the rows (σ² = the median), ``"median"`` is 1 / median, ``"local"`` is
+        ¼ / median squared distance to the 10th neighbour, and ``"scale"`` is 1/(d · variance) as in ``SVC``.
     lengthscale : float or array-like of shape (d,), default=None
         ℓ, or one ℓ for each column, in place of γ = 1/(2ℓ²).
 
@@ -240,7 +240,7 @@ class Laplacian(_Distance):
 
     Parameters
     ----------
-    gamma : float, "scale", "median" or None, default=None
+    gamma : float, "scale", "median", "local" or None, default=None
         γ, as in :class:`RBF`, with the median of ‖x − y‖₁.
 
     Examples
@@ -280,7 +280,7 @@ class Chi2(_Distance):
 
     Parameters
     ----------
-    gamma : float, "scale", "median" or None, default=1.0
+    gamma : float, "scale", "median", "local" or None, default=1.0
         γ, as in :class:`RBF`.
 
     Examples
