@@ -126,6 +126,15 @@ def test_tile_is_the_formula(size, kind, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("b", [0.5, 1, 2, 3, 8, 9, 1e3])
+def test_every_exponent_of_the_rational_quadratic(b, dtype):
+    X, Y = draw(dtype, (25, 10), (97, 10))
+    exact, exponent = reference(RATIONAL_QUADRATIC, 0.3, b, X, Y)
+    error = abs(tile(RATIONAL_QUADRATIC, X, Y, b=b) - exact)
+    assert np.all(error <= 14 * FINEST[dtype].eps * (1 + exponent) * exact)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_rbf_loses_no_digit_far_from_the_origin(dtype):
     X, Y = draw(dtype, (40, 10), (50, 10), shift=1000)
     exact, exponent = reference(RBF, 0.05, 0, X, Y)

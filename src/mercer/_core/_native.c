@@ -103,6 +103,7 @@ enum {
     BAND = 512                /* rows that use one packing of the columns, in the symmetric product */
 };
 
+#define MOST_FACTORS 8 /* whole exponents up to it are products, for which no logarithm is needed */
 #define UNIT 2147483647 /* stands for 1 in tiles of 32-bit integers, which hold values from 0 to 1 */
 #define MOST ((Py_ssize_t)1 << (sizeof(Py_ssize_t) > 4 ? 33 : 28)) /* of a side of an array: no product overflows */
 
@@ -777,9 +778,14 @@ INLINE void profile(const Kernel *kernel, const int kind, vec *t)
     case INVERSE_MULTIQUADRIC:
         EACH(g) t[g] = 1 / root(1 + a * t[g]);
         break;
-    case RATIONAL_QUADRATIC: { /* log1p: (1 + z)^-b loses all digits when b is large */
+    case RATIONAL_QUADRATIC: {
         const REAL a_b = (REAL)(kernel->a / kernel->b), rate_b = (REAL)(-kernel->b * LOG2E);
-        REAL *lanes = (REAL *)t;
+        if (kernel->b <= MOST_FACTORS && kernel->b == (int)kernel->b) {
+            EACH(g) t[g] = u[g] = 1 / (1 + a_b * t[g]);
+            for (int k = 1; k < (int)kernel->b; k++) EACH(g) t[g] *= u[g];
+            break;
+        }
+        REAL *lanes = (REAL *)t; /* log1p: (1 + z)^-b loses all digits when b is large */
         for (int l = 0; l < GROUP * LANES; l++) lanes[l] = LIBM(log1p)(lanes[l] * a_b) * rate_b;
         decay(t);
         break;
