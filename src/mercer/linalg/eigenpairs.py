@@ -32,6 +32,8 @@ LAST_DIGITS = 1e-13  # the smallest residual that can be required
 CHOLESKY_ROWS = 5_000  # rows up to which a Cholesky factor is as fast as a few dozen products
 DOUBLE_ROWS = 2_000  # rows up to which a factor in double precision takes little time
 VISIBLE = 1e-5  # of λ₁: negative eigenvalues of larger magnitude are found
+CLOSE = 0.01  # of a negative Ritz value: if its residual is smaller, it is accepted as the lowest eigenvalue
+SETTLED = 1e-4  # of a negative Ritz value: with a smaller residual, Lanczos stops
 SHIFTS = 6  # number of shifts σ that are tried, from the rounding error to λ₁
 BREAKDOWN = 1e-10  # of the largest entry of T: a shorter new Lanczos vector is a rounding error
 LOWEST_STEPS = 30  # Lanczos steps in the search for negative eigenvalues
@@ -218,32 +220,37 @@ def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
     if n <= CHOLESKY_ROWS:
         matrix = A.dense()
         single = n * float(np.finfo(np.float32).eps) * largest(abs(xp.linalg.diagonal(matrix)))
-        if n > DOUBLE_ROWS and 2 * single <= VISIBLE * largest(upper) and has_cholesky(matrix, single, single=True):
-            return upper, missed
-        if has_cholesky(matrix, error):
-            return upper, ""
+        if n > DOUBLE_ROWS and 2 * single <= VISIBLE * largest(upper):
+            definite, note = has_cholesky(matrix, single, single=True), missed
+        else:
+            definite, note = has_cholesky(matrix, error), ""
+        if definite:
+            return upper, note
         if n <= SMALL:
             return xp.linalg.eigvalsh(matrix), ""
         return xp.concat([upper, _below_zero(matrix, largest(upper), error)]), ""
-    lowest = _lowest_ritz(A)
+    lowest = _lowest_ritz(A)[0]
     return xp.concat([upper, lowest]), "" if lowest[0] < -error else missed
 
 
 def _below_zero(matrix: Array, size: float, error: float) -> Array:
     """Return the lowest eigenvalue of a matrix that has negative ones: (1,).
 
-    It is 1/θ − σ, with θ the largest eigenvalue of (A + σI)⁻¹. σ has the same order of magnitude, and A + σI is
-    positive definite.
+    A few steps of Lanczos find it if it is not much smaller than λ₁. Otherwise it is 1/θ − σ, with θ the largest
+    eigenvalue of (A + σI)⁻¹. σ has the order of magnitude of the eigenvalue, and A + σI is positive definite.
     """
     if is_foreign(matrix):
-        return namespace(matrix).clip(_lowest_ritz(Dense(matrix)), None, -2 * error)
-    for sigma in np.geomspace(size, 2 * error, SHIFTS)[::-1]:
+        return namespace(matrix).clip(_lowest_ritz(Dense(matrix))[0], None, -2 * error)
+    lowest, residual = _lowest_ritz(Dense(matrix))
+    if lowest[0] < -error and residual <= CLOSE * -lowest[0]:
+        return lowest
+    for sigma in np.geomspace(size, 2 * max(error, -lowest[0]), SHIFTS)[::-1]:
         try:
             factor = scipy.linalg.cho_factor(matrix + sigma * np.eye(len(matrix)), check_finite=False)
         except np.linalg.LinAlgError:
             continue
-        return 1 / -_lowest_ritz(_Inverse(matrix, factor)) - sigma
-    return _lowest_ritz(Dense(matrix))
+        return 1 / -_lowest_ritz(_Inverse(matrix, factor))[0] - sigma
+    return lowest
 
 
 class _Inverse(Dense):
@@ -257,8 +264,11 @@ class _Inverse(Dense):
         return -scipy.linalg.cho_solve(self.__dict__["factor"], V, check_finite=False)
 
 
-def _lowest_ritz(A: Operator) -> Array:
-    """Return the lowest Ritz value after ``LOWEST_STEPS`` of Lanczos with reorthogonalisation: (1,)."""
+def _lowest_ritz(A: Operator) -> tuple[Array, float]:
+    """Return the lowest Ritz value, (1,), and its residual, after ``LOWEST_STEPS`` of Lanczos with reorthogonalisation.
+
+    It ends early if a negative Ritz value has converged.
+    """
     start = asarray_like(np.cos(np.arange(A.shape[0])), A.root)  # not orthogonal to an eigenvector
     xp, T = namespace(start), np.zeros((LOWEST_STEPS, LOWEST_STEPS))
     basis = [start / xp.linalg.vector_norm(start)]
@@ -270,8 +280,9 @@ def _lowest_ritz(A: Operator) -> Array:
         for _ in range(2):  # orthogonal to rounding error
             v = v - V @ (V.T @ v)
         length = float(xp.linalg.vector_norm(v))
-        if length <= BREAKDOWN * abs(T).max() or step + 1 == LOWEST_STEPS:
+        values, vectors = np.linalg.eigh(T[: step + 1, : step + 1])
+        residual = length * float(abs(vectors[-1, 0]))
+        if length <= BREAKDOWN * abs(T).max() or residual <= SETTLED * -values[0]:
             break
         basis.append(v / length)
-    lowest = np.linalg.eigvalsh(T[: step + 1, : step + 1])[0]
-    return full((1,), float(lowest), start)
+    return full((1,), float(values[0]), start), residual
