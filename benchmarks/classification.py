@@ -33,6 +33,8 @@ MODELS = {
     "… calibration=None": lambda: KernelPCAClassifier(calibration=None, random_state=0),
     "KernelPCAClassifierCV": lambda: KernelPCAClassifierCV(random_state=0),
     '… scoring="neg_log_loss"': lambda: KernelPCAClassifierCV(scoring="neg_log_loss", random_state=0),
+    "SVC": SVC,
+    "SVC, tuned": lambda: GridSearchCV(SVC(), SVC_GRID, cv=5),
     "SVC, calibrated": lambda: CalibratedClassifierCV(SVC()),
     "SVC, tuned, calibrated": lambda: CalibratedClassifierCV(GridSearchCV(SVC(), SVC_GRID, cv=3)),
     "random forest": lambda: RandomForestClassifier(random_state=0),
@@ -57,9 +59,11 @@ def split(X, y, rows, seed):
 
 
 def judged(model, X, y, X_new, y_new):
-    """Return error, log-loss, expected calibration error, and seconds."""
+    """Return error, log-loss, expected calibration error, and seconds; None for what needs probabilities."""
     start = process_time()
     model.fit(X, y)
+    if not hasattr(model, "predict_proba"):
+        return 1 - model.score(X_new, y_new), None, None, process_time() - start
     p = model.predict_proba(X_new)
     seconds = process_time() - start
     right, sure = model.classes_[p.argmax(axis=1)] == y_new, p.max(axis=1)
@@ -98,9 +102,12 @@ def lines(found):
     yield f"| {len(peer)} tables | error | log-loss | ECE | seconds | log-loss over SVC's | worst table |"
     yield "|---|---|---|---|---|---|---|"
     for name, by_table in found.items():
-        rows = np.array([by_table[table] for table in by_table])  # tables, seeds, figures
+        rows = np.array([by_table[table] for table in by_table], float)  # tables, seeds, figures
         means = rows.mean(axis=0)
         se, mean = means.std(axis=0, ddof=1) / np.sqrt(len(means)), means.mean(axis=0)
+        if np.isnan(mean[1]):
+            yield f"| {name} | {100 * mean[0]:.1f} ± {100 * se[0]:.1f} % | – | – | {mean[3]:.2f} | – | – |"
+            continue
         losses = {table: np.mean([row[1] for row in by_table[table]]) for table in by_table}
         worst = max(losses, key=lambda table: losses[table] / peer[table])
         cells = [f"{100 * mean[0]:.1f} ± {100 * se[0]:.1f} %", *(f"{mean[i]:.3f} ± {se[i]:.3f}" for i in (1, 2))]
