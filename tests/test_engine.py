@@ -56,14 +56,15 @@ def smooth(rng):
 DATA = [narrow, wide, clustered, far_away, of_low_rank, many_columns, rough, smooth]
 # Spectra that hardly decay: a factor of low rank is no preconditioner for them, and Davidson gives up after 30 passes.
 SLOW = [narrow, many_columns]
-# The variance is a thousandth of k(x, x): in single precision residuals end above Davidson's tolerance.
+# The variance is a thousandth of k(x, x): in single precision residuals end near Davidson's tolerance, above it on some
+# processors.
 ROUNDED = [wide]
 
 
 def check_note(model, gives_up):
-    """Check that the solver's own pairs were taken, or that the report says which solver took over."""
-    note = model.solver_.note
-    assert note.endswith("Exact() was used instead") if gives_up else note == ""
+    """Check that the solver's own pairs were taken, or that the report says which solver took over; None: either."""
+    own, replaced = model.solver_.note == "", model.solver_.note.endswith("Exact() was used instead")
+    assert {True: replaced, False: own, None: own or replaced}[gives_up]
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -99,7 +100,7 @@ def test_float32_finds_the_same_components(data):
     assert single.n_components_ == double.n_components_
     if data not in SLOW:
         check_note(double, gives_up=False)
-        check_note(single, gives_up=data in ROUNDED)
+        check_note(single, gives_up=None if data in ROUNDED else False)
     scale = double.explained_variance_[0]
     np.testing.assert_allclose(single.explained_variance_, double.explained_variance_, atol=2e-5 * scale)
 
