@@ -164,8 +164,8 @@ def symmetric_rows(
         return out
 
     if is_foreign(V):
-        return cast(work(followed(PASS, _upper_tiles(V.shape[0], V))), V.dtype)
-    return reduce(iadd, in_threads(work, _upper_tiles(len(V), V), PASS)).astype(V.dtype, copy=False)
+        return cast(work(followed(PASS, upper_tiles(V.shape[0], V))), V.dtype)
+    return reduce(iadd, in_threads(work, upper_tiles(len(V), V), PASS)).astype(V.dtype, copy=False)
 
 
 def symmetric_matrix(f: Pairs, n: int, x: Array) -> Array:
@@ -180,13 +180,13 @@ def symmetric_matrix(f: Pairs, n: int, x: Array) -> Array:
 
     if n**2 <= CACHE_ENTRIES and not is_foreign(x):  # starting threads would take longer
         with single_blas:
-            work(_upper_tiles(n, x))
+            work(upper_tiles(n, x))
     else:
-        over_items(work, _upper_tiles(n, x), x, "kernel matrix")
+        over_items(work, upper_tiles(n, x), x, "kernel matrix")
     return K
 
 
-def _upper_tiles(n: int, x: Array) -> list[tuple[slice, slice]]:
+def upper_tiles(n: int, x: Array) -> list[tuple[slice, slice]]:
     """Return pairs of slices for the square tiles on or above the diagonal of an n × n matrix like ``x``."""
     fitting = _entries(x) if is_foreign(x) else min(_entries(), max(SMALL_SIDE, n // 4) ** 2)
     return list(combinations_with_replacement(slices(n, max(1, int(fitting**0.5))), 2))

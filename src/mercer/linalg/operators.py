@@ -33,6 +33,7 @@ from ..kernels.base import is_wide
 
 STORED_BYTES, DOUBLE_BYTES = 4, 8
 COSTLY_COLUMNS = 64  # with more columns, a tile takes longer to compute than to read
+PARALLEL_ROWS = 2_000  # of a stored matrix: below it BLAS multiplies by all of it in a few milliseconds
 
 
 class Operator(Protocol):
@@ -270,7 +271,10 @@ class Dense(Uncentred):
         return self.K.dtype
 
     def __matmul__(self, V: Array) -> Array:
-        return self.K @ cast(V, self.dtype)
+        V = cast(V, self.dtype)
+        if self.K.shape[0] < PARALLEL_ROWS:
+            return self.K @ V
+        return symmetric_rows(lambda i, j: self.K[i, j], V)  # reads half of the matrix, in threads
 
     def diag(self) -> Array:
         return namespace(self.K).linalg.diagonal(self.K)

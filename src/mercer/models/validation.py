@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .._core import arrays, dask
 from .._core.arrays import Array
 from .._core.batches import is_source
 from .._core.sklearn import CALLBACK_ATTRIBUTES, MOVE_ESTIMATOR, check_sample_weight, reported
-from .._core.tiles import row_tiles
+from .._core.tiles import in_threads, upper_tiles
 from .._core.warn import IndefiniteKernelWarning, once, warn
 from ..kernels import Kernel, Precomputed
 from ..kernels.objects import as_objects
@@ -323,15 +324,24 @@ def check_gram(K: np.ndarray) -> None:
         raise ValueError(
             f"A precomputed kernel must be a square matrix of k(x_i, x_j) at fit, and the shape is {K.shape}."
         )
-    rows = row_tiles(K.shape[0], 2 * K.shape[0])
-    scale = max((float(np.abs(K[i]).max(initial=0.0)) for i in rows), default=0.0)
+    scale, asymmetry = np.max(in_threads(partial(_extremes, K), upper_tiles(K.shape[0], K)), axis=0)
     if K.shape[0] > 1 and scale > 0 and not K.diagonal().any():
         raise ValueError(
             "The precomputed matrix has a zero diagonal, like a matrix of distances: it is not a kernel matrix. "
             "Convert distances D to a kernel first, for example np.exp(-gamma * D**2)."
         )
-    if any(np.abs(K[i, i.start :] - K[i.start :, i].T).max(initial=0.0) > ASYMMETRY * scale for i in rows):
+    if asymmetry > ASYMMETRY * scale:
         raise ValueError("The precomputed matrix is not symmetric, as k(x_i, x_j) = k(x_j, x_i) must be.")
+
+
+def _extremes(K: np.ndarray, tiles: Iterable[tuple[slice, slice]]) -> tuple[float, float]:
+    """Return the largest |K| in these tiles, and the largest |K − Kᵀ|."""
+    scale = asymmetry = 0.0
+    for i, j in tiles:
+        tile = K[i, j]
+        scale = max(scale, float(tile.max(initial=0.0)), -float(tile.min(initial=0.0)))
+        asymmetry = max(asymmetry, float(np.abs(tile - K[j, i].T).max(initial=0.0)))
+    return scale, asymmetry
 
 
 def check_diagonal(X: Array, kernel: Kernel, names: Any = None) -> None:
