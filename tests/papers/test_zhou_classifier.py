@@ -233,7 +233,8 @@ def test_a_kernel_for_each_class_under_the_limiting_rule():
     X, y = np.r_[rng.normal(size=(25, 2)), rng.normal(size=(25, 2)) + 1.5], np.repeat(["a", "b"], 25)
     new = rng.normal(size=(20, 2)) + 0.7
     kernels = [Polynomial(degree=2, gamma=1.0, coef0=1.0), RBF(0.5)]
-    model = KernelPCAClassifier(n_components=2, noise_ratio=0, kernels=kernels).fit(X, y)
+    of_classes = dict(zip("ab", kernels, strict=True))
+    model = KernelPCAClassifier(n_components=2, noise_ratio=0, kernel=of_classes).fit(X, y)
     r2 = []
     for kernel, c in zip([Normalized(kernels[0]), kernels[1]], "ab", strict=True):
         own = X[y == c]
@@ -244,9 +245,7 @@ def test_a_kernel_for_each_class_under_the_limiting_rule():
         Y = (k - K.mean(axis=0)) @ H @ V[:, -2:] / np.sqrt(lam[-2:])
         r2.append(1 - 2 * k.mean(axis=1) + K.mean() - np.sum(Y**2, axis=1))
     np.testing.assert_array_equal(model.predict(new), np.where(r2[0] <= r2[1], "a", "b"))
-    by_label = KernelPCAClassifier(n_components=2, noise_ratio=0, kernels=dict(zip("ab", kernels, strict=True))).fit(
-        X, y
-    )
-    np.testing.assert_array_equal(by_label.predict(new), model.predict(new))
     with pytest.raises(ValueError, match="noise_ratio=0"):
-        KernelPCAClassifier(kernels=kernels).fit(X, y)
+        KernelPCAClassifier(kernel=of_classes).fit(X, y)
+    with pytest.raises(ValueError, match=r"each of the classes \['a', 'b'\]"):
+        KernelPCAClassifier(noise_ratio=0, kernel={"a": kernels[0]}).fit(X, y)

@@ -15,7 +15,7 @@ from .._core.dask import rowwise
 from .._core.fields import Count, Labels, Maybe, Names, NotNegative, Numbers
 from .._core.registry import register
 from .._core.sklearn import CallbackSupportMixin, HasMethods, Interval, StrOptions, with_callbacks
-from ..kernels import Kernel, Precomputed, as_kernel
+from ..kernels import Kernel, Precomputed
 from ..linalg.eigenpairs import Report
 from ..linalg.operators import Dense, Gram
 from ..rkhs import FeatureGaussian, Subspace, principal_subspace
@@ -26,8 +26,8 @@ from . import diagnostics, validation
 from .base import fitted_copy
 from .classifier_calibration import balanced_folds, calibrated, held_out
 from .drawing import RegionPlotMixin
-from .kernel_parameter import KernelParameterMixin, bound_to, with_width
-from .parameters import AT_LEAST_0, NOT_NEGATIVE, KernelLike, constraints, generator
+from .kernel_parameter import KernelParameterMixin, bound_to, of_all_classes, with_width
+from .parameters import AT_LEAST_0, NOT_NEGATIVE, SHARED, KernelLike, constraints, generator
 from .targets import check_labels, class_components, class_kernels, class_priors
 
 LEAST = np.log(np.finfo(float).tiny)  # smallest log-probability: only a class of prior 0 has probability 0
@@ -67,12 +67,10 @@ class KernelPCAClassifier(
     shrinkage : float in [0, 1], default=0.0
         γ of the covariances (1 − γ)C_c + γ Σₖ pₖCₖ: 0 for a separate covariance of each class, 1 for a common one, as
         in linear discriminant analysis.
-    kernel : str, Kernel or callable, default="rbf"
+    kernel : str, Kernel, callable or dict, default="rbf"
         As in :class:`KernelPCA`. Data-dependent parameters are those of all training samples; a radial kernel without
         a given width has γ = 1/median squared distance. This is twice the γ of the other models; it classified better
-        on average over 29 data sets.
-    kernels : sequence, dict or None, default=None
-        A kernel for each of ``classes_``, in their order or by label, in place of ``kernel`` (Zhou's φ_c). Only for the
+        on average over 29 data sets. A dictionary has a kernel for each class label (Zhou's φ_c). It needs the
         limiting rule, which compares distances in different feature spaces; kernels whose k(x, x) is not 1 are
         normalised (``Normalized``), so that the distances are on the same scale.
     priors : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
@@ -108,7 +106,7 @@ class KernelPCAClassifier(
     kernel_ : Kernel
         The kernel with its data-dependent parameters filled in.
     kernels_ : list of Kernel
-        The same for each class, with ``kernels`` only.
+        The same for each class, if ``kernel`` is a dictionary.
 
     Examples
     --------
@@ -128,8 +126,7 @@ class KernelPCAClassifier(
     n_components: int | Sequence | Mapping | None = None
     noise_ratio: float = 0.01
     shrinkage: float = 0.0
-    kernel: KernelLike = "rbf"
-    kernels: Sequence | Mapping | None = None
+    kernel: KernelLike | Mapping = "rbf"
     priors: str | ArrayLike = "empirical"
     calibration: str | None = "auto"
     solver: Any = "auto"
@@ -148,11 +145,11 @@ class KernelPCAClassifier(
 
     _doc_link_module = "mercer"
     _parameter_constraints = constraints(
-        *("kernel", "solver", "random_state"),
+        *("solver", "random_state"),
         density=[HasMethods(["fit", "score_samples", "set_params"]), None],
         n_components=[AT_LEAST_0, "array-like", Mapping, None],
         noise_ratio=[NOT_NEGATIVE],
-        kernels=["array-like", Mapping, None],
+        kernel=[*SHARED["kernel"], Mapping],
         shrinkage=[Interval(Real, 0, 1, closed="both")],
         priors=[StrOptions({"empirical", "uniform"}), "array-like"],
         calibration=[StrOptions({"auto", "temperature", "vector"}), None],
@@ -172,14 +169,14 @@ class KernelPCAClassifier(
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        kernel = with_width(as_kernel(self.kernel), "median")
+        kernel = with_width(of_all_classes(self.kernel), "median")
         X = validation.check_rows(self, X, kernel, fit=True, copy=True)
         y = check_labels(self, X, y)
         weights, counted = validation.check_weights(sample_weight, X)
         classes, numbers = np.unique(y[counted], return_inverse=True)
         names = getattr(self, "feature_names_in_", None)
-        own = None if self.kernels is None else class_kernels(self, classes)
-        if own is not None:
+        if isinstance(self.kernel, Mapping):
+            own = class_kernels(self, classes)
             self.kernels_ = [bound_to(k, X, weights, counted, names=names)[0] for k in own]
             kernel = own[0]
         kernel, points, gram = bound_to(kernel, X, weights, counted, names=names)
@@ -202,7 +199,7 @@ class KernelPCAClassifier(
             n = len(samples.y) if self.shrinkage else np.bincount(samples.y).max()
             validation.check_all_components(n, self.solver, None)
         rng, settings = generator(self.random_state), {"shrinkage": self.shrinkage, "solver": self.solver}
-        if self.kernels is not None:
+        if isinstance(self.kernel, Mapping):
             parts = [samples.part(np.flatnonzero(samples.y == c)) for c in range(len(q))]
             each = zip(self.kernels_, parts, q, strict=True)
             return [_own_subspace(kernel, part, qc, self.solver, rng) for kernel, part, qc in each]

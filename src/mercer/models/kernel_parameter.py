@@ -1,5 +1,8 @@
 """The ``kernel`` parameter of the estimators: names of kernels, scikit-learn's tags, binding to data."""
 
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -41,14 +44,24 @@ class KernelParameterMixin(Keywords):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        if isinstance(self.kernel, str) and self.kernel not in KERNELS:
+        try:
+            kernel = of_all_classes(self.kernel)
+        except (ValueError, TypeError):
             return tags  # fit raises the error
-        kernel = as_kernel(self.kernel)
         tags.input_tags.sparse = kernel.sparse
         tags.input_tags.pairwise = isinstance(kernel, Precomputed)
         tags.input_tags.positive_only = kernel.nonnegative
         tags.input_tags.string = kernel.rows == "objects"
         return tags
+
+
+def of_all_classes(kernel: Any) -> Kernel:
+    """Return the kernel; for a mapping of classes to kernels their sum, which takes the rows that all of them take."""
+    if not isinstance(kernel, Mapping):
+        return as_kernel(kernel)
+    if not kernel:
+        raise ValueError("kernel is an empty dictionary. Give a kernel for each class, or one for all.")
+    return reduce(add, map(as_kernel, kernel.values()))
 
 
 def takes_objects(estimator: Any) -> bool:

@@ -52,23 +52,23 @@ def class_components(n_components: Any, classes: np.ndarray) -> list:
 
 
 def class_kernels(model: Any, classes: np.ndarray) -> list[Kernel]:
-    """Return a kernel for each class with k(x, x) = 1, from a sequence or a dictionary; only for the limiting rule."""
+    """Return a kernel for each class with k(x, x) = 1, from the mapping ``kernel``; only for the limiting rule."""
     if model.noise_ratio != 0 or model.shrinkage != 0 or model.density is not None:
         raise ValueError(
             "Densities in feature spaces of different kernels cannot be compared, only distances (Zhou eq. 23). Use "
-            "kernels= with noise_ratio=0, shrinkage=0 and density=None."
+            "a kernel for each class with noise_ratio=0, shrinkage=0 and density=None."
         )
-    given = model.kernels
-    each = [given.get(c) for c in classes.tolist()] if isinstance(given, Mapping) else list(given)
-    if len(each) != len(classes) or any(kernel is None for kernel in each):
-        raise ValueError(f"kernels must be one kernel for each of the classes {classes.tolist()}, not {given!r}.")
-    return [_normalised(with_width(as_kernel(kernel), "median")) for kernel in each]
+    if set(model.kernel) != set(classes.tolist()):
+        raise ValueError(
+            f"kernel must map each of the classes {classes.tolist()} to a kernel, and has {list(model.kernel)}."
+        )
+    return [_normalised(with_width(as_kernel(model.kernel[c]), "median")) for c in classes.tolist()]
 
 
 def _normalised(kernel: Kernel) -> Kernel:
     if isinstance(kernel, Precomputed):
         raise ValueError(
-            "kernels= takes kernels of samples, and a precomputed one was given. Use kernel='precomputed'."
+            "A kernel for each class must be one of samples, and a precomputed one was given. Use kernel='precomputed'."
         )
     return kernel if kernel.stationary or isinstance(kernel, Normalized | Cosine) else Normalized(kernel)
 
