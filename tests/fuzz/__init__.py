@@ -21,6 +21,18 @@ TARGETS: dict[str, Callable[[np.random.Generator], str | None]] = {
     "native": native.called,
 }
 
+SHARES = {
+    "files-bytes": 1,
+    "files-json": 3,
+    "files-arrays": 3,
+    "tables": 4,
+    "estimators": 6,
+    "objects": 6,
+    "chunks": 2,
+    "native": 1,
+}
+"""The shares of the targets in the time of a run: the more can go wrong in a case, the larger."""
+
 
 def generator(target: str, seed: int, number: int) -> np.random.Generator:
     """Return the random numbers of one case."""

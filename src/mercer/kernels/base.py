@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -87,7 +88,9 @@ class Kernel(Keywords, ABC, BaseEstimator):
     def checked(self, X: np.ndarray, names: Any = None) -> np.ndarray:
         """Return a table of objects with each cell converted for this kernel; raise an error that names a wrong
         cell."""
-        return checked_cells(X, _number, f"{type(self).__name__} takes numbers", names)
+        most = arrays.largest_cell(np.float64, max(1, X.shape[1]))
+        numbers = checked_cells(X, _number, f"{type(self).__name__} takes numbers", names)
+        return checked_cells(numbers, partial(_at_most, most), f"squares of numbers beyond {most:.2g} overflow", names)
 
     def on(self, names: Any) -> Self:
         """Return the kernel with names of columns replaced by their positions among ``names``, or itself."""
@@ -433,6 +436,12 @@ def _number(value: Any) -> float:
     if isinstance(value, str) or not np.isfinite(float(value)):
         raise ValueError("not a finite number")
     return float(value)
+
+
+def _at_most(most: float, value: float) -> float:
+    if abs(value) > most:
+        raise ValueError("its square, or a sum of squares, overflows")
+    return value
 
 
 def is_wide(X: Array) -> bool:

@@ -148,7 +148,9 @@ class ContrastiveKernelPCA(KernelTransformer):
         """Return the validated background, in the dtype of the samples."""
         if isinstance(kernel, Precomputed):
             raise ValueError("kernel='precomputed' has no rows of a background. Give the samples and another kernel.")
-        return cast(validation.check_rows(self, self._background, kernel), X.dtype)
+        others = cast(validation.check_rows(self, self._background, kernel), X.dtype)
+        validation.check_diagonal(others, kernel, getattr(self, "feature_names_in_", None))
+        return others
 
     def _training_coordinates(self, w: Array | None) -> Array | None:
         return None

@@ -96,8 +96,9 @@ def _are_numbers(X: Any, kernel: Kernel) -> bool:
 def _check_objects(estimator: Any, X: Any, kernel: Kernel, fit: bool) -> np.ndarray:
     """Return the rows as a table of objects, checked cell by cell by the kernel."""
     rows = as_objects(X, kernel.whole)
-    if len(rows) == 0:
-        raise ValueError(f"Found 0 samples, while a minimum of 1 is required by {type(estimator).__name__}.")
+    for size, what in zip(rows.shape, ("samples", "columns"), strict=True):
+        if size == 0:
+            raise ValueError(f"Found 0 {what}, while a minimum of 1 is required by {type(estimator).__name__}.")
     validate_data(estimator, X if hasattr(X, "columns") else rows, reset=fit, skip_check_array=True)
     names = getattr(estimator, "feature_names_in_", None)
     return kernel.on(names).checked(rows, names)

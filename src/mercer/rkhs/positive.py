@@ -143,7 +143,7 @@ def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: 
     offset = W.T @ A.KS[:, 0] if A.centred else zeros((W.shape[1],), W)
     positive, mass = float(xp.sum(xp.clip(lam, 0, None))), float(xp.sum(abs(lam)))
     kept = float(xp.sum(lam[first:])) / positive if positive > 0 else 0.0
-    return PositivePart(kernel, X, W, offset, lowest, 1 - positive / mass, kept)
+    return PositivePart(kernel, X, W, offset, lowest, 1 - positive / mass if mass > 0 else 0.0, kept)
 
 
 def _as(x: Array, K: Array) -> Array:
