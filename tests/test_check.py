@@ -40,12 +40,14 @@ COLUMNS = {
     "gaps": (X.where(X < 1), "missing", "used"),
     "nothing": (np.full(N, np.nan), "empty", LEFT_OUT),
     "twin": (X, "duplicate", "used"),
+    "endless": (X.where(X.index != 5, -np.inf), "too large", REFUSED),
+    "huge": (X + 1e200 * (np.arange(N) == 11), "too large", REFUSED),
     "spike": (X + 1e4 * (np.arange(N) == 11), "outlying", "used"),
     "wide": (1e5 * RNG.normal(size=N), None, "used"),
     "target": (RNG.integers(0, 3, N), "target", "used"),
 }
 FRAME = pd.DataFrame({name: column for name, (column, _, _) in COLUMNS.items()})
-USABLE = FRAME.drop(columns=["street", "money", "gaps", "nothing"])
+USABLE = FRAME.drop(columns=["street", "money", "gaps", "nothing", "endless", "huge"])
 
 
 @pytest.fixture(scope="module", params=["frame", "csv", "csv.gz", "parquet"])

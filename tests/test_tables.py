@@ -74,6 +74,7 @@ NO_NUMBERS = {
     "words": (b"a,b\n1,red\n3,blue\n", "b", ["contains text", "'blue', 'red'", "--exclude 'b'", "one-hot"]),
     "inf": (b"a,b\n1,2\n3,inf\n", "b", ["line 3", "'b'", "not finite"]),
     "too large": (b"a,b\n1,2\n3,-1e999\n", "b", ["line 3", "'b'", "not finite"]),
+    "too large to be squared": (b"a,b\n1,2\n3,-1e160\n", "b", ["line 3", "'b'", "-1e+160 is too large"]),
     "underscores": (b"a,b\n1,2\n3,1_000\n", "b", ["line 3", "'1_000'"]),
     "hexadecimal": (b"a,b\n1,2\n3,0x10\n", "b", ["line 3", "'0x10'"]),
     "decimal commas": (b"a;b\n1;2,5\n", "b", ["'2,5'", "--decimal ','"]),

@@ -209,6 +209,8 @@ def column_findings(
 def _problem(table: Table, row: Finding) -> str:
     if row.column in table.mixed:
         return table.mixed[row.column].removeprefix(f"{table.source}: ").removesuffix(".")
+    if row.kind == "too large":
+        return row.found
     if row.kind in TEXTS and row.action == REFUSED:
         words = categories_of(table.columns[row.column])
         shown = ", ".join(map(repr, words[:SHOWN])) + (f" and {len(words) - SHOWN} more" if len(words) > SHOWN else "")
@@ -234,7 +236,7 @@ def _of_kind(name: str, kind: Kind, named: bool, categorical: str) -> Finding:
         return finding(REFUSED if named else LEFT_OUT, exclude)
     if kind.name == "date":
         return finding(REFUSED if named else LEFT_OUT, "add columns of numbers, such as the hour, to use it")
-    if kind.name in {"mixed", "numeric text"}:
+    if kind.name in {"mixed", "numeric text", "too large"}:
         comma = "; --decimal ',' for decimal commas" if kind.name == "numeric text" else ""
         return finding(REFUSED, f"correct the cells{comma}, or {exclude}")
     if kind.name in {"id", "text"} and not named:

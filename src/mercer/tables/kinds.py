@@ -32,20 +32,23 @@ class Kind(NamedTuple):
 
 
 def kind_of(table: Table, name: str) -> Kind:
-    """Return the kind of a column: number, boolean, id, date, category, many, text, numeric text, mixed or empty."""
+    """Return the kind of a column: number, boolean, id, date, category, many, text, numeric text, mixed, too large or
+    empty."""
     values = table.columns[name]
     missing = is_missing(values)
     if missing.all():
         return Kind("empty", "no cell has a value")
     if name in table.mixed:
         return Kind("mixed", "numbers and texts")
+    if (problem := table.overflow(name)) is not None:
+        return Kind("too large", problem.removeprefix(f"{table.source}: ").removesuffix("."))
     if values.dtype != object:
         return _of_numbers(values[~missing], name)
     return _of_texts(table, name, values[~missing])
 
 
 def _of_numbers(values: np.ndarray, name: str) -> Kind:
-    if np.any(np.isinf(values)) or np.any(values != np.round(values)):
+    if np.any(values != np.round(values)):
         return Kind("number", "numbers")
     distinct = np.unique(values)
     if distinct.tolist() == [0, 1]:

@@ -8,6 +8,7 @@ import numpy as np
 
 MOST_COLUMNS = 65_536  # columns in use at once: a wider table is usually transposed
 LARGEST_WHOLE = 2.0**53  # up to which every whole number is a float
+LARGEST = 1e150  # number whose squares, and sums of them, do not overflow
 SHOWN = 3  # names, cells or lines that an error message lists
 NUMERIC = "biuf"  # NumPy's codes of booleans, integers and floats
 
@@ -73,10 +74,18 @@ class Table:
                 f"--exclude {name!r}, use it as --target, or encode it with --categorical one-hot; if these are "
                 "numbers with decimal commas, pass --decimal ','."
             )
-        infinite = np.isinf(values)
-        if infinite.any():
-            raise TableError(f"{self.place(int(infinite.argmax()), name)}: the number is not finite.")
+        if (problem := self.overflow(name)) is not None:
+            raise TableError(problem)
         return values
+
+    def overflow(self, name: str) -> str | None:
+        """Return an error message that names the first number that is not finite or too large, or None."""
+        values = self.parsed(name)
+        if values is None or not (large := np.abs(values) > LARGEST).any():
+            return None
+        row = int(large.argmax())
+        large_one = f"{values[row]:g} is too large: squares of numbers beyond {LARGEST:g} overflow"
+        return f"{self.place(row, name)}: the number {'is not finite' if np.isinf(values[row]) else large_one}."
 
     def parsed(self, name: str) -> np.ndarray | None:
         """Return a column as numbers, 0 and 1 for words such as "no" and "true"; None if it contains other texts."""
