@@ -12,6 +12,7 @@ from urllib.request import Request
 import numpy as np
 import pytest
 
+from mercer import datasets
 from mercer.datasets import download, fetching, monitoring
 from mercer.datasets.download import FetchError
 
@@ -19,9 +20,9 @@ from mercer.datasets.download import FetchError
 class Answer(io.BytesIO):
     """A body with headers."""
 
-    def __init__(self, data, length=None):
+    def __init__(self, data, length=None, kind="application/octet-stream"):
         super().__init__(data)
-        self.headers = {"Content-Length": str(len(data) if length is None else length)}
+        self.headers = {"Content-Length": str(len(data) if length is None else length), "Content-Type": kind}
 
 
 class Dropped(Answer):
@@ -46,6 +47,11 @@ def npz(member=b"x" * 1000, compression=8):
     return file.getvalue()
 
 
+def damaged(data):
+    """The bytes of a zip with a member in ruins."""
+    return data[:60] + bytes(20) + data[80:]
+
+
 FAILURES = {
     "an unknown host": (raising(URLError("no such host")), "does not answer"),
     "a timeout": (raising(TimeoutError("timed out")), "does not answer"),
@@ -54,6 +60,11 @@ FAILURES = {
     "a dropped connection": (lambda *_, **__: Dropped(b"abc"), "properly"),
     "a bad status line": (raising(http.client.BadStatusLine("x")), "properly"),
     "a truncated body": (lambda *_, **__: Answer(b"abc", 10), "3 of 10 bytes"),
+    "a commented login page": (lambda *_, **__: Answer(b"<!-- a --> <html><p>log in"), "login"),
+    "a login page without tags": (lambda *_, **__: Answer(b"log in", kind="text/html"), "login"),
+    "a reason in red": (raising(HTTPError("https://x", 500, "\x1b[31m\nno", None, None)), "500"),
+    "a long field": (lambda *_, **__: Answer(b"a," + b"x" * 200_000 + b"\n1\n"), "not the expected"),
+    "a damaged member": (lambda *_, **__: Answer(damaged(npz(compression=14))), "not the expected"),
     "a login page": (lambda *_, **__: Answer(b"\n<!DOCTYPE html><p>log in"), "login"),
     "no data": (lambda *_, **__: Answer(b""), "nothing"),
     "other data": (lambda *_, **__: Answer(gzip.compress(b"1 2 3\n4 5 6\n")), "not the expected"),
@@ -70,8 +81,17 @@ def test_every_failure_is_one_error_and_leaves_nothing(failure, name, tmp_path):
     with pytest.raises(FetchError, match=words) as error:
         fetching.fetch(name, tmp_path, opener)
     assert "by hand" in str(error.value)
-    assert "\n" not in str(error.value)
+    assert str(error.value).isprintable()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4", b"\x93NUMPY", npz(), damaged(npz(compression=14))])
+def test_a_damaged_file_on_this_machine_is_named(content, tmp_path, monkeypatch):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    path = tmp_path / "usps.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path} is damaged.*Remove it"):
+        datasets.load("usps")
 
 
 def test_sizes_are_bounded(monkeypatch, tmp_path):

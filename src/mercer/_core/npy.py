@@ -1,6 +1,10 @@
 """Arrays as bytes in NumPy's ``.npy`` format: plain numbers and strings only, with untrusted headers."""
 
+import lzma
 import math
+import struct
+import zipfile
+import zlib
 from io import BytesIO
 
 import numpy as np
@@ -9,6 +13,11 @@ from numpy.lib import format as npy
 PLAIN = "biufU"  # booleans, integers, floats, strings: no objects, which would be pickles
 MOST_HEADER = 10_000  # bytes of text in front of an array: NumPy's own limit
 LARGEST_CHARACTER, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
+# what zipfile raises for damaged members and records of an ``.npz`` file
+ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OverflowError),
+    *(NotImplementedError, EOFError, RuntimeError, OSError, ValueError),
+)
 LARGEST_NUMBER = 8  # bytes: long doubles differ between machines
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import lfilter
 
+from .._core.npy import ZIP_ERRORS
+
 FOLDER = "MERCER_DATA"
 
 
@@ -35,8 +37,15 @@ def load(name: str) -> dict[str, np.ndarray]:
     >>> datasets.load("usps")["X_train"].shape  # doctest: +SKIP
     (7291, 256)
     """
-    with np.load(_find_or_fetch(name), allow_pickle=False) as arrays:
-        return {key: arrays[key] for key in arrays.files}
+    path = _find_or_fetch(name)
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = {key: arrays[key] for key in arrays.files}
+            return {key: array.reshape(array.shape) for key, array in found.items()}  # bytes have no shape
+    except (*ZIP_ERRORS, AttributeError):  # of what is no zip, or has other members
+        raise ValueError(
+            f"{path} is damaged, or not an .npz file. Remove it: it is downloaded again if it has a public source."
+        ) from None
 
 
 def _find_or_fetch(name: str) -> Path:

@@ -12,18 +12,25 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 import numpy as np
 
 from .._core import npy
+from .._core.text import visible
 
 TIMEOUT = 60  # seconds without an answer
 CHUNK = 2**20
 MOST_BYTES = 2**28  # of a download: the largest data set has 30 MB
-MOST_UNPACKED = 2**30  # of a download after decompression
+MOST_UNPACKED = 2**28  # of a download after decompression: the largest data set has 64 MB
+LONGEST_MESSAGE = 500  # characters
 GZIP = 16 + zlib.MAX_WBITS  # zlib's code for the gzip format
 PAGE = (b"<!doctype html", b"<html")
+PAGE_START = 1000  # bytes in which a page says that it is one
 REDIRECTS = {"github.com": {"raw.githubusercontent.com"}}  # host → others that it may redirect to
 
 
 class FetchError(FileNotFoundError):
-    """A data set that could not be downloaded, for any reason; the message says what to do."""
+    """A data set that could not be downloaded, for any reason; the message is one line that says what to do."""
+
+    def __init__(self, problem: str, way_out: str = "") -> None:
+        problem = visible(problem[:LONGEST_MESSAGE])[:LONGEST_MESSAGE]  # it may quote the server
+        super().__init__(f"{problem} {way_out}".rstrip())
 
 
 class _SameHost(HTTPRedirectHandler):
@@ -43,7 +50,8 @@ def download(url: str, opener: Callable[..., Any]) -> bytes:
     """Return the content of a URL; raise FetchError if it is too long, incomplete, or a web page."""
     try:
         with opener(url, timeout=TIMEOUT) as answer:
-            declared = int(getattr(answer, "headers", {}).get("Content-Length") or -1)
+            headers = getattr(answer, "headers", {})
+            declared, kind = int(headers.get("Content-Length") or -1), headers.get("Content-Type") or ""
             data = _bounded(answer)
     except HTTPError as error:
         raise FetchError(f"{url} answers {error.code} {error.reason}.") from None
@@ -57,7 +65,7 @@ def download(url: str, opener: Callable[..., Any]) -> bytes:
         raise FetchError(f"The download from {url} is cut short: {len(data)} of {declared} bytes arrived.")
     if not data:
         raise FetchError(f"{url} answers with nothing.")
-    if data[:100].lstrip().lower().startswith(PAGE):
+    if "text/html" in kind.lower() or any(tag in data[:PAGE_START].lower() for tag in PAGE):
         raise FetchError(f"{url} answers with a web page instead of data: does the network ask for a login?")
     return data
 
@@ -68,7 +76,7 @@ def _bounded(answer: Any) -> bytes:
         parts.append(part)
         size += len(part)
         if size > MOST_BYTES:
-            raise FetchError(f"the download is longer than {MOST_BYTES // 2**20} MB, so it is not a data set.")
+            raise FetchError(f"The download is longer than {MOST_BYTES // 2**20} MB, so it is not a data set.")
     return b"".join(parts)
 
 
@@ -89,8 +97,8 @@ def unzip(data: bytes) -> dict[str, np.ndarray]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > MOST_UNPACKED:
-                raise ValueError("an .npz file that is too large")
+                raise ValueError("it is too large")
             found = {name: np.frombuffer(archive.read(name), np.uint8) for name in archive.namelist()}
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, OSError) as error:
+    except npy.ZIP_ERRORS as error:
         raise ValueError(f"a damaged .npz file: {error}") from None
     return {name.removesuffix(".npy"): npy.parse(part) for name, part in found.items()}

@@ -50,9 +50,9 @@ def fetch(name: str, folder: Path, opener: Callable[..., Any] = open_url) -> Pat
         if digest(arrays) != (DIGESTS | monitoring.DIGESTS).get(name, digest(arrays)):
             raise ValueError("its sha256 differs")
     except FetchError as error:
-        raise FetchError(f"{error} {way_out}") from None
-    except (ValueError, TypeError, IndexError, KeyError) as error:
-        raise FetchError(f"The download of {name!r} is not the expected data set: {error}. {way_out}") from None
+        raise FetchError(str(error), way_out) from None
+    except Exception as error:  # readers of untrusted bytes raise many kinds
+        raise FetchError(f"The download of {name!r} is not the expected data set: {error}.", way_out) from None
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.npz"
     with replacing(path) as file:

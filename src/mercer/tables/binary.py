@@ -1,23 +1,16 @@
 """Tables from binary files: NumPy's ``.npy`` and ``.npz``; Parquet, Feather and Arrow files with pyarrow."""
 
 import io
-import lzma
-import struct
 import zipfile
-import zlib
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from .._core import npy
 from .._core.memory import available_bytes
+from .._core.npy import ZIP_ERRORS
 from .table import NUMERIC, Select, Table, TableError, check_names
 
-# what zipfile raises for damaged members and records
-ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OverflowError),
-    *(NotImplementedError, EOFError, RuntimeError, OSError, ValueError),
-)
 ARROW_STREAM = b"\xff\xff\xff\xff"  # first bytes of a stream of record batches
 MATRIX = "X"  # the array to use if an .npz file has several with two dimensions
 
