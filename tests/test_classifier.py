@@ -480,7 +480,8 @@ def test_the_best_setting_is_the_first_of_least_error_and_is_refitted(data, X_ne
 def test_components_of_each_class_are_candidates_like_others(data):
     X, y = data
     pairs = [(1, 2, 3), (2, 2, 2), (0, 5, 1)]
-    search = KernelPCAClassifierCV([RBF(0.5)], n_components=pairs, noise_ratios=[0.0], random_state=0).fit(X, y)
+    settings = {"noise_ratios": [0.0], "shrinkages": [0.0], "random_state": 0}
+    search = KernelPCAClassifierCV([RBF(0.5)], n_components=pairs, **settings).fit(X, y)
     assert search.cv_results_["param_n_components"].tolist() == pairs
     alone = KernelPCAClassifierCV([RBF(0.5)], n_components=2, noise_ratios=[0.0], random_state=0).fit(X, y)
     assert alone.errors_.ravel()[0] == search.errors_.ravel()[1]
@@ -567,8 +568,8 @@ def test_a_search_finds_classes_of_two_groups(data):
     X = np.concatenate([rng.normal(size=(30, 2)) * 0.5 + c for c in ((-3, 0), (3, 0), (0, 0))])
     y = np.repeat([0, 0, 1], 30)
     mixture = KernelPCAMixture(2, 0, random_state=0, n_init=2)
-    search = KernelPCAClassifierCV(["linear"], noise_ratios=[0.05], n_components=[0], densities=[None, mixture])
-    search.fit(X, y)
+    grid = {"noise_ratios": [0.05], "n_components": [0], "shrinkages": [0.0], "densities": [None, mixture]}
+    search = KernelPCAClassifierCV(["linear"], **grid).fit(X, y)
     assert search.best_params_["density"] is mixture
     assert search.score(X, y) > 0.98
     assert search.cv_results_["param_density"].tolist() == [None, mixture]
@@ -701,7 +702,7 @@ def test_the_calibration_minimises_the_loss_with_its_prior():
 def test_other_scores_are_those_of_a_grid_search(data, scoring):
     X, y = data
     fold = classifier_cv.stratified_folds(np.unique(y, return_inverse=True)[1], 4, np.random.default_rng(0))
-    grid = {"noise_ratio": [0.1, 1e-2], "n_components": [None, 1]}
+    grid = {"noise_ratio": [0.1, 1e-2], "n_components": [None, 1], "shrinkage": [0.0, 1.0]}
     settings = {"noise_ratios": grid["noise_ratio"], "n_components": grid["n_components"], "scoring": scoring}
     search = KernelPCAClassifierCV([RBF(0.5)], **settings, cv=PredefinedSplit(fold), calibration=None).fit(X, y)
     model = KernelPCAClassifier(kernel=RBF(0.5), calibration=None, solver="exact")

@@ -18,9 +18,11 @@ import numpy as np
 
 import mercer
 from mercer.io import ModelFileError, archive
+from mercer.models.validation import MOST_ROWS
 
 KEPT = sorted((Path(__file__).parents[1] / "data").glob("*.mercer"))
 LONGEST = 500  # characters of an error
+WIDEST = 10_000  # columns of the rows that a model is tried on
 ERRORS = (ValueError, TypeError, NotImplementedError, MemoryError, OverflowError, FloatingPointError)
 METHODS = ("transform", "reconstruction_error", "predict", "predict_proba", "score_samples")
 ROWS = 3
@@ -158,8 +160,8 @@ def judged(data: bytes) -> str | None:
 
 def _used(model: Any) -> str | None:
     d = getattr(model, "n_features_in_", None)
-    if d is None or d > 10_000:
-        return None if d is None else f"it states {d} features"
+    if d is None or d > WIDEST:
+        return None if d is None or d <= MOST_ROWS else f"it states {d} features"
     X = np.linspace(0.1, 1, ROWS * d).reshape(ROWS, d)
     with np.errstate(all="ignore"):
         for name in METHODS:

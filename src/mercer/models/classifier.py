@@ -247,7 +247,7 @@ class KernelPCAClassifier(
 
     def _calibrated(self, samples: "_Samples") -> tuple[float, np.ndarray]:
         """Return the temperature and the biases."""
-        folds, member = balanced_folds(samples.X, samples.y)
+        folds, row = balanced_folds(samples.X, samples.y)
         if self.calibration is None or np.all(folds < 0):
             return 1.0, np.zeros(len(self.classes_))
         fit = self._gaussians if self.density is None else self._clones
@@ -263,7 +263,7 @@ class KernelPCAClassifier(
             kind = "scale"
         held, joints = held_out(joint, folds)
         w = np.ones(len(held)) if samples.weights is None else samples.weights[held]
-        return calibrated(kind, joints, samples.y[held], w, self.class_prior_, len(np.unique(member[held])))
+        return calibrated(kind, joints, samples.y[held], w, self.class_prior_, len(np.unique(row[held])))
 
     def _joint(self, X: Any) -> np.ndarray:
         """Return the calibrated log p_c + log density up to a constant: (n, n_classes).

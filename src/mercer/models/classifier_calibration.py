@@ -11,6 +11,7 @@ from ..rkhs.calibration import scale, temperature, vector
 from .distinct import distinct
 
 FOLDS = 5
+ENOUGH_FOR_BIAS = 10  # distinct samples for each class: the usual number for a parameter of a logistic model
 ENOUGH = 1000  # held-out samples are enough for a few parameters, so fewer folds are fitted on many samples
 
 Joint = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -29,7 +30,7 @@ def held_out(joint: Joint, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the fold of each sample, −1 for those that are never held out, and the number of each distinct sample.
+    """Return the fold of each sample, −1 for those that are never held out, and the number of its distinct row.
 
     Equal rows are in the same fold, whatever their classes, so that no model is fitted on copies of its held-out rows.
     The order of the samples does not matter, and weights are equivalent to repetitions. If equal rows have different
@@ -37,7 +38,7 @@ def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     over the folds. Only as many folds as necessary are held out, and never all samples of a class.
     """
     row = distinct(X)[1].ravel()
-    pairs, member = np.unique(row * (y.max() + 1) + y, return_inverse=True)
+    pairs = np.unique(row * (y.max() + 1) + y)
     rows, classes = np.divmod(pairs, y.max() + 1)
     counts = np.bincount(classes, minlength=y.max() + 1)
     order = np.lexsort((classes, counts[classes], rows))  # the rarest class of each row is first
@@ -51,7 +52,7 @@ def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         of_class = rows[classes == c]
         if len({*fold[of_class].tolist()}) == 1:
             fold[of_class] = -1
-    return fold[row], member.ravel()
+    return fold[row], row
 
 
 def calibrated(
@@ -60,8 +61,8 @@ def calibrated(
     """Return the temperature and a bias for each class, from ``n`` distinct held-out samples.
 
     Samples are weighted so that each class counts by its prior, whatever its share of the samples is. If a class has no
-    held-out sample, its bias cannot be estimated, and all biases are 0. ``"scale"`` is a temperature that
-    may be below 1.
+    held-out sample, or if there are fewer than ``ENOUGH_FOR_BIAS`` distinct samples for each class, biases cannot be
+    estimated, and all are 0. ``"scale"`` is a temperature that may be below 1.
     """
     biases, possible = np.zeros(len(priors)), np.flatnonzero(priors > 0)
     shares = np.bincount(y, weights, minlength=len(priors))
@@ -70,7 +71,7 @@ def calibrated(
     if len(possible) < 2 or not kept.any():
         return 1.0, biases
     joint, y, w = joint[np.ix_(kept, possible)], np.searchsorted(possible, y[kept]), w[kept] / w[kept].sum()
-    unknown = np.any(shares[possible] == 0)
+    unknown = n < ENOUGH_FOR_BIAS * len(possible) or np.any(shares[possible] == 0)
     if kind == "scale":
         found = scale(joint, y, w, n)
     else:

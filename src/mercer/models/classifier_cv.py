@@ -69,8 +69,9 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     noise_ratios : array-like of float or None, default=None
         Noise variances to try, relative to the variance within classes; 0 is the limiting rule. None for 1, 10^−½, …,
         10^−5 and 0.
-    shrinkages : array-like of float, default=(0.0,)
-        Shrinkages to try.
+    shrinkages : array-like of float, default=(0.0, 1.0)
+        Shrinkages to try. Above 0, all training samples of a fold are decomposed together: with many classes
+        ``(0.0,)`` is much faster.
     priors : list, default=("empirical",)
         Priors to try.
     densities : list or None, default=None
@@ -129,7 +130,7 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
     _: KW_ONLY
     n_components: Sequence | int | None = None
     noise_ratios: ArrayLike | None = None
-    shrinkages: ArrayLike = (0.0,)
+    shrinkages: ArrayLike = (0.0, 1.0)
     priors: Sequence = ("empirical",)
     densities: Sequence | None = None
     cv: Any = 5

@@ -25,6 +25,7 @@ from ..rkhs.landmarks import chooses_basis
 ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
 ALL_COMPONENTS = 5_000  # samples up to which all components are computed without an explicit solver
 NEGLIGIBLE_MASS = 1e-8  # of the spectrum: negative eigenvalues below it are rounding
+MOST_ROWS = 10**7  # of a precomputed matrix: a larger one would take 800 TB
 LARGEST_SQUARED = 1e153  # about the root of the largest float64
 DTYPES = [np.float64, np.float32]
 OF_EARLIER_FITS = ("_nearest", "_density", "_first_rows", "compression_")  # attributes that a new fit removes
@@ -275,11 +276,14 @@ def _public_caller() -> str:
 
 
 def check_features(estimator: Any, subspaces: Iterable[Subspace]) -> None:
-    """Raise an error if the points of a subspace have another number of columns than the estimator states."""
+    """Raise an error if the points of a subspace have another number of columns than the estimator states.
+
+    Of a precomputed kernel, points are row numbers, and the file does not hold the whole matrix.
+    """
     d = estimator.n_features_in_
     for subspace in subspaces:
         Z, precomputed = subspace.Z, isinstance(subspace.kernel, Precomputed)
-        if Z.max(initial=-1) >= d if precomputed else Z.shape[1] != d:
+        if not Z.max(initial=-1) < d <= MOST_ROWS if precomputed else Z.shape[1] != d:
             raise ValueError(f"it has points of shape {Z.shape} and states {d} features")
 
 

@@ -267,6 +267,7 @@ class _Trial:
             [kernel],
             n_components=CLASS_COMPONENTS,
             noise_ratios=list(NOISE_RATIOS),
+            shrinkages=(0.0,),
             refit=False,
             random_state=self.seed,
         ).fit(self.rows(scale), self.y)
