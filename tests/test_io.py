@@ -10,8 +10,10 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import warnings
 import zipfile
+from contextlib import nullcontext
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -37,7 +39,7 @@ from mercer._core.registry import file_name as name_of
 from mercer.io import CLASSES, FORMAT, TRUSTED_TYPES, ModelFileError, Unstorable, archive
 from mercer.io.decode import Source, decode
 from mercer.io.encode import encode
-from mercer.kernels import RBF, Linear, Normalized, OnColumns, Polynomial
+from mercer.kernels import RBF, Linear, Normalized, OnColumns, Polynomial, Spectrum
 from mercer.models.base import CACHES
 from mercer.rkhs.landmarks import Landmarks
 
@@ -526,6 +528,20 @@ def nested(depth):
     return value
 
 
+def parameter(value):
+    return setting("model", "params", "kernel", to=value)
+
+
+def tables(depth):
+    """Tables as cells of tables, around a long text."""
+    value: object = "x" * 10**6
+    for _ in range(depth):
+        value = {"columns": [[value]], "rows": 1}
+    return value
+
+
+PRIME = 2**61 - 1  # Python's hash of an integer is its remainder by it
+SCALAR = {"scalar": "<f8", "value": {"array": "arrays/90.npy"}}
 STATE = ("model", "state")
 SUBSPACE = (*STATE, "subspace_", "params")
 AXES = (*SUBSPACE, "axes", "params")
@@ -629,6 +645,38 @@ def hostile(sound, mark):
             "8 times",
         ),
         "empty lists": (sealed([("manifest.json", b"[" + b"[]," * 340_000 + b"[]]")]), "8 times"),
+        "keys with one hash": (
+            with_manifest(sound, parameter({"dict": [[i * PRIME, 0] for i in range(9000)]})),
+            "keys",
+        ),
+        "members with one hash": (
+            with_manifest(
+                sound,
+                parameter({"sets": [i * PRIME for i in range(9000)], "lengths": {"array": "arrays/90.npy"}}),
+                [np.array([9000])],
+            ),
+            "keys",
+        ),
+        "arrays as scalars": (
+            with_manifest(sound, parameter([SCALAR] * 5000), [np.ones(10**5, np.int8)]),
+            "more than one value",
+        ),
+        "lengths in a matrix": (
+            with_manifest(
+                sound,
+                parameter({"strings": {"array": "arrays/91.npy"}, "lengths": {"array": "arrays/90.npy"}}),
+                [np.zeros((10**6, 1), np.int8), np.zeros(0, np.uint8)],
+            ),
+            "vectors",
+        ),
+        "texts as a column": (
+            with_manifest(
+                sound, parameter({"columns": [{"array": "arrays/90.npy"}], "rows": 10**5}), [np.full(10**5, "é")]
+            ),
+            "vectors",
+        ),
+        "tables in tables": (with_manifest(sound, parameter(tables(12))), "8 times"),
+        "columns without numbers": (with_array(sound, saved(np.empty((0, 10**9)))), "without numbers"),
         "many estimators": (with_manifest(sound, setting("recipe", to=[ESTIMATOR] * 5000)), "estimators"),
         "a plain zip": (sealed([("a.txt", b"x")]), "a.txt"),
         "no zip": (b"PK\3\4" + bytes(200), "cut short"),
@@ -675,6 +723,62 @@ def test_hostile_files_get_one_clear_error_and_no_memory(sound, tmp_path):
         assert text.isprintable()
     assert not mark.exists()
     assert grown < 200 * 1024  # kilobytes, for all of them
+
+
+def changed(value, name, change):
+    """Apply a change to all stored objects of a class, and return the value."""
+    if isinstance(value, dict):
+        value = {key: changed(part, name, change) for key, part in value.items()}
+        return change(value) if value.get("made") == name else value
+    return [changed(part, name, change) for part in value] if isinstance(value, list) else value
+
+
+def normalized_often(kernel):
+    for _ in range(30):
+        kernel = {"made": "kernels.Normalized", "params": {"k1": kernel}, "state": {}}
+    return kernel
+
+
+def with_mismatches(kernel):
+    return kernel | {"params": kernel["params"] | {"k": 20, "mismatches": 19}}
+
+
+def positive_often(kernel):
+    for _ in range(14):
+        kernel = kernel | {"params": kernel["params"] | {"kernel": kernel}}
+    return kernel
+
+
+SLOW = {  # model → the class of its kernel, a change that makes its evaluation endless, and whether the file is refused
+    "normalized": (mercer.KernelPCA(2), "kernels.RBF", normalized_often, False),
+    "spectrum": (mercer.KernelPCA(2, kernel=Spectrum(3)), "kernels.Spectrum", with_mismatches, False),
+    "positive": (mercer.KernelPCA(2, kernel="sigmoid"), "kernels.PositivePart", positive_often, True),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_kernel_makes_reading_endless(name, tmp_path):
+    model, kernel, change, refused = SLOW[name]
+    texts = ["the quick brown fox", "jumps over the lazy dog", "and runs"]
+    path = tmp_path / "m.mercer"
+    mercer.save(model.fit(texts if name == "spectrum" else 3 * np.random.default_rng(0).normal(size=(30, 3))), path)
+    path.write_bytes(
+        with_manifest(
+            path.read_bytes(), lambda manifest: manifest.update(model=changed(manifest["model"], kernel, change))
+        )
+    )
+    before = time.thread_time()
+    with pytest.raises(ModelFileError) if refused else nullcontext():
+        mercer.load(path)
+    assert time.thread_time() - before < 5
+
+
+def test_reading_has_a_time_limit(sound, tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.io.decode.SECONDS", -1e9)
+    path = tmp_path / "m.mercer"
+    path.write_bytes(sound)
+    with pytest.raises(ModelFileError, match="too long"):
+        mercer.load(path)
 
 
 def test_bytes_at_random_under_a_right_digest_give_the_same_error_or_a_model(tmp_path):

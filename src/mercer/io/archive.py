@@ -34,6 +34,7 @@ HEADER = 30  # bytes of the fixed part of a member's header
 MOST_MANIFEST = 2**24  # bytes: enough for the names of 100 000 columns
 MOST_VALUES = 2**20  # in the manifest, counted by commas and brackets
 MOST_ARRAYS = 20_000  # each takes about 0.2 ms to read
+LARGEST_SIDE = 10**6  # of an array without numbers, unless the file has more bytes
 MOST_DIRECTORY = 2**22  # bytes of the directory of the zip, before its members are counted
 LONGEST_MESSAGE, LONGEST_PATH = 500, 200  # characters
 CHUNK = 2**20
@@ -203,9 +204,12 @@ class Archive:
         if hashlib.sha256(data.data).hexdigest() != self.manifest["arrays"][name]:
             raise self.error(f"the member {name!r} does not match its sha256")
         try:
-            return npy.parse(data)
+            array = npy.parse(data)
         except ValueError as error:
             raise self.error(f"the member {name!r}: {error}") from None
+        if max(array.shape, default=0) > max(self.size, LARGEST_SIDE):  # beside a side of 0
+            raise self.error(f"the member {name!r} declares the shape {array.shape} without numbers")
+        return array
 
 
 def _values(text: bytes) -> int:

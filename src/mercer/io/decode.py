@@ -1,7 +1,9 @@
 """Decoding of models: only known classes are created, only from data, within a budget, and checked by their schemas."""
 
 import math
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ SPARSE = {"csr_matrix", "csc_matrix", "csr_array", "csc_array"}
 MERSENNE = 624  # words of the state of NumPy's RandomState; a position beyond them would read other memory
 BYTES_OF_OBJECT = 1024  # an upper bound for a small object with its attributes
 MOST_ESTIMATORS = 2_000  # their parameters are validated one by one, which takes time
+SECONDS, BYTES_PER_SECOND = 8.0, 2**24  # of the processor: what decoding may take, and more for each 16 MB of memory
+MOST_ALIKE = 100  # keys with the same hash: more are chosen to make dictionaries and sets slow
 
 
 class Malformed(ValueError):
@@ -25,17 +29,25 @@ class Malformed(ValueError):
 
 
 class Source:
-    """The arrays of a file by name, and its budget: the bytes and the estimators that decoding may still make."""
+    """The arrays of a file by name, and its budget: the bytes, estimators and time that decoding may still take."""
 
     def __init__(self, arrays: dict[str, np.ndarray], left: int):
         self.arrays, self.left, self.estimators = arrays, left, MOST_ESTIMATORS
-        self.tables: dict[str, np.ndarray] = {}  # of objects, by their encoding
+        self.tables: dict[bytes, np.ndarray] = {}  # of objects, by a digest of their encoding
+        self.end = time.thread_time() + SECONDS + left / BYTES_PER_SECOND
 
     def spend(self, cost: int) -> None:
-        """Count an allocation; raise Malformed if it is one too many."""
+        """Count an allocation; raise Malformed if it is one too many, or the time is over."""
         self.left -= cost
         if self.left < 0:
             raise Malformed(f"it would take more than {TOO_LARGE}")
+        if time.thread_time() > self.end:
+            raise Malformed("it takes too long to decode")
+
+    def check_keys(self, keys: Iterable) -> None:
+        """Raise Malformed for keys that were chosen to have the same hash."""
+        if max(Counter(map(hash, keys)).values(), default=0) > MOST_ALIKE:
+            raise Malformed("its keys were chosen to take long")
 
     def spend_estimator(self) -> None:
         """Count an estimator; raise Malformed if it is one too many."""
@@ -66,7 +78,7 @@ def decode(value: Any, source: Source, depth: int = 0) -> Any:
         raise
     except schema.Invalid as error:
         raise Malformed(str(error)) from None
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+    except Exception as error:  # constructors and checks of many classes, on values of any type
         raise Malformed(f"a value of type {kind!r} cannot be decoded ({type(error).__name__}: {error})") from None
 
 
@@ -75,7 +87,9 @@ def _float(value: dict, inner: Callable, source: Source) -> float:
 
 
 def _dict(value: dict, inner: Callable, source: Source) -> dict:
-    return {inner(key): inner(part) for key, part in value["dict"]}
+    pairs = [(inner(key), inner(part)) for key, part in value["dict"]]
+    source.check_keys(key for key, _ in pairs)
+    return dict(pairs)
 
 
 def _array(value: dict, inner: Callable, source: Source) -> np.ndarray:
@@ -87,7 +101,10 @@ def _array(value: dict, inner: Callable, source: Source) -> np.ndarray:
 def _scalar(value: dict, inner: Callable, source: Source) -> np.generic:
     dtype = np.dtype(str(value["scalar"]))
     check_dtype(dtype)
-    return dtype.type(inner(value["value"]))
+    number = inner(value["value"])
+    if not isinstance(number, bool | int | float | str):
+        raise Malformed("a scalar holds more than one value")  # NumPy would make an array
+    return dtype.type(number)
 
 
 def _objects(value: dict, inner: Callable, source: Source) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Encoding of tables of objects, column by column: strings, sets and series as arrays, not as values of JSON."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -52,19 +53,22 @@ def _lengths(values: list, inner: Callable) -> Any:
 
 def decode_table(value: dict, inner: Callable, source: Any) -> np.ndarray:
     """Return the table encoded by ``encode_table``; parts of a model that shared one share it again."""
-    key = repr(value)
+    text = repr(value)
+    source.spend(4 * len(text))
+    key = sha256(text.encode("utf-8", "surrogatepass")).digest()
     if key not in source.tables:
         source.tables[key] = _table([inner(column) for column in value["columns"]], int(value["rows"]), source)
     return source.tables[key]
 
 
 def _table(columns: list, n: int, source: Any) -> np.ndarray:
+    for column in columns:
+        if len(column) != n:
+            raise BadColumn(f"a column has {len(column)} cells, and the table {n} rows")
     source.spend(BYTES_OF_NUMBER * n * len(columns))
     table = np.empty((n, len(columns)), dtype=object)
     for j, column in enumerate(columns):
-        cells = column.tolist() if isinstance(column, np.ndarray) else column
-        if len(cells) != n:
-            raise BadColumn(f"a column has {len(cells)} cells, and the table {n} rows")
+        cells = _plain(column, "f").tolist() if isinstance(column, np.ndarray) else column
         for i, cell in enumerate(cells):
             table[i, j] = cell
     return table
@@ -72,32 +76,48 @@ def _table(columns: list, n: int, source: Any) -> np.ndarray:
 
 def decode_strings(value: dict, inner: Callable, source: Any) -> list[str]:
     """Return strings."""
-    text, lengths = inner(value["strings"]).tobytes(), inner(value["lengths"]).tolist()
-    source.spend(4 * len(text) + BYTES_OF_STRING * len(lengths))
+    text, lengths = _plain(inner(value["strings"]), "u"), _numbers(inner(value["lengths"]))
+    source.spend(4 * text.nbytes + BYTES_OF_STRING * len(lengths))
+    text = text.tobytes()
     return [text[part].decode("utf-8", "surrogatepass") for part in _parts(lengths, len(text))]
 
 
 def decode_sets(value: dict, inner: Callable, source: Any) -> list[frozenset]:
     """Return sets."""
-    members, lengths = inner(value["sets"]), inner(value["lengths"]).tolist()
+    members, lengths = inner(value["sets"]), _numbers(inner(value["lengths"]))
     source.spend(BYTES_OF_CELL * len(lengths) + BYTES_OF_MEMBER * len(members))
-    return [frozenset(members[part]) for part in _parts(lengths, len(members))]
+    parts = [members[part] for part in _parts(lengths, len(members))]
+    for part in parts:
+        source.check_keys(part)
+    return [frozenset(part) for part in parts]
 
 
 def decode_series(value: dict, inner: Callable, source: Any) -> list[np.ndarray]:
     """Return series."""
-    points, lengths = inner(value["series"]), inner(value["lengths"]).tolist()
+    points, lengths = inner(value["series"]), _numbers(inner(value["lengths"]))
     source.spend(points.nbytes + BYTES_OF_CELL * len(lengths))
     return [points[part].copy() for part in _parts(lengths, len(points))]
 
 
 def decode_codes(value: dict, inner: Callable, source: Any) -> list:
     """Return values that are numbered."""
-    codes, different = inner(value["codes"]), [inner(part) for part in value["of"]]
+    codes, different = _numbers(inner(value["codes"])), [inner(part) for part in value["of"]]
     source.spend(8 * len(codes))
-    if len(codes) and not 0 <= codes.min() <= codes.max() < len(different):
+    if codes and not 0 <= min(codes) <= max(codes) < len(different):
         raise BadColumn("a code has no value")
-    return [different[code] for code in codes.tolist()]
+    return [different[code] for code in codes]
+
+
+def _plain(array: Any, kinds: str) -> np.ndarray:
+    """Return a vector of one of some kinds of numbers, or raise BadColumn."""
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in kinds:
+        raise BadColumn("a column has other parts than vectors of numbers")
+    return array
+
+
+def _numbers(array: Any) -> list[int]:
+    """Return a vector of integers as a list."""
+    return _plain(array, "iu").tolist()
 
 
 def _parts(lengths: list, n: int) -> list[slice]:

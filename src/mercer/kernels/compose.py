@@ -222,18 +222,19 @@ class Normalized(_Composed):
     k1: Kernel
 
     def onto(self, Z: Array) -> Callable[[Array], Array]:
-        f, z = self.k1.onto(Z), self._inverse_norms(Z)
-        return lambda x: f(x) * self._inverse_norms(x)[:, None] * z
+        f, z = self.k1.onto(Z), _inverse_norms(self.k1.diag(Z))
+        return lambda x: f(x) * _inverse_norms(self.k1.diag(x))[:, None] * z
 
     def diag(self, X: Array) -> Array:
-        return self.k1.diag(X) * self._inverse_norms(X) ** 2
+        squares = self.k1.diag(X)  # once: a kernel that is normalized many times would take 2ⁿ evaluations
+        return squares * _inverse_norms(squares) ** 2
 
     def gradient(self, X: Array, Z: Array, C: Array) -> Array:
         """The quotient rule: ∂k₁ over both norms, minus ½ (Σ C k) ∂k₁(x, x) / k₁(x, x)."""
-        x, z = self._inverse_norms(X)[:, None], self._inverse_norms(Z)
+        x, z = _inverse_norms(self.k1.diag(X))[:, None], _inverse_norms(self.k1.diag(Z))
         along = np.sum(C * self(X, Z), axis=1, keepdims=True) * x**2
         return self.k1.gradient(X, Z, C * x * z) - along / 2 * self.k1.diag_gradient(X)
 
-    def _inverse_norms(self, X: Array) -> Array:
-        norms = namespace(X).sqrt(namespace(X).clip(self.k1.diag(X), 0, None))
-        return inverses(norms)
+
+def _inverse_norms(squares: Array) -> Array:
+    return inverses(namespace(squares).sqrt(namespace(squares).clip(squares, 0, None)))

@@ -33,11 +33,13 @@ class Expansion:
     squares: Annotated[Array, Numbers("p")] = None
 
     def _check_parts(self) -> None:
-        """Raise an error if the kernel cannot be evaluated on the points."""
+        """Raise an error if the kernel cannot be evaluated on the points; kernels of whole objects could take long."""
         if self.Z.shape[0] == 0:
             return
         if is_objects(self.Z):
             self.kernel.checked(self.Z)
+        if _is_whole(self.kernel):
+            return
         numbers = self.Z[:, 0].argsort()[[0, -1]] if self.Z.dtype.kind in "iu" else [0]  # of a precomputed kernel
         points = self.Z[numbers]
         if not np.all(np.isfinite(self.kernel(points, points))):
@@ -78,3 +80,9 @@ class Expansion:
         """Return some of the vectors."""
         j = np.atleast_1d(np.arange(len(self))[j])
         return replace(self, B=columns(self.B, j), squares=None if self.squares is None else rows(self.squares, j))
+
+
+def _is_whole(kernel: Kernel) -> bool:
+    """Return True if a kernel, or a part of it, takes whole objects, such as strings and series."""
+    parts = kernel.get_params(deep=False).values()
+    return bool(kernel.whole) or any(_is_whole(part) for part in parts if isinstance(part, Kernel))

@@ -39,6 +39,11 @@ class PositivePart(Kernel):
     differentiable = property(lambda self: self.kernel.differentiable)  # type: ignore[assignment]
     portable = property(lambda self: self.kernel.portable)  # type: ignore[assignment]
 
+    def _check_parts(self) -> None:
+        """Raise an error for a positive part of a positive part: each evaluates its kernel twice."""
+        if any(isinstance(part, PositivePart) for part in self.get_params(deep=True).values() if part is not self):
+            raise ValueError("its kernel is a positive part already")
+
     def __repr__(self) -> str:
         return f"PositivePart({self.kernel!r}, {self.W.shape[1]} axes)"
 
