@@ -20,7 +20,7 @@ SPARSE = {"csr_matrix", "csc_matrix", "csr_array", "csc_array"}
 MERSENNE = 624  # words of the state of NumPy's RandomState; a position beyond them would read other memory
 BYTES_OF_OBJECT = 1024  # an upper bound for a small object with its attributes
 MOST_ESTIMATORS = 2_000  # their parameters are validated one by one, which takes time
-SECONDS, BYTES_PER_SECOND = 8.0, 2**24  # of the processor: what decoding may take, and more for each 16 MB of memory
+SECONDS, BYTES_PER_SECOND = 5.0, 2**25  # of the processor: 10 s for a file of 20 MB, which allows 152 MB
 MOST_ALIKE = 100  # keys with the same hash: more are chosen to make dictionaries and sets slow
 
 

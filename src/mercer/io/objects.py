@@ -78,8 +78,8 @@ def decode_strings(value: dict, inner: Callable, source: Any) -> list[str]:
     """Return strings."""
     text, lengths = _plain(inner(value["strings"]), "u"), _numbers(inner(value["lengths"]))
     source.spend(4 * text.nbytes + BYTES_OF_STRING * len(lengths))
-    text = text.tobytes()
-    return [text[part].decode("utf-8", "surrogatepass") for part in _parts(lengths, len(text))]
+    parts = map(text.tobytes().__getitem__, _parts(lengths, len(text)))
+    return [part.decode("utf-8", "surrogatepass") for part in parts]
 
 
 def decode_sets(value: dict, inner: Callable, source: Any) -> list[frozenset]:
