@@ -1,12 +1,17 @@
 """Long work: one bar, Ctrl-C that leaves the estimator as it was, and fits that continue where they were."""
 
 import io
+import signal
+import threading
+import time
 from itertools import count
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import mercer
+import mercer.dropin
 from mercer._core import checkpoints, progress, tiles
 from mercer._core.tiles import PASS, followed
 from mercer.rkhs import em
@@ -80,6 +85,23 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(model, monkeypatch):
                 except KeyboardInterrupt:
                     assert model.__dict__.keys() == before.keys()
                     assert all(model.__dict__[key] is before[key] for key in before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
+def test_a_regression_is_interrupted_inside_lapack(monkeypatch):
+    """The last step of a fit is one call of LAPACK: the signal is answered during it, not behind it."""
+
+    def solve(K, Y, **_):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(20)
+
+    monkeypatch.setattr(scipy.linalg, "solve", solve)
+    model = mercer.dropin.KernelPCA(2, kernel="rbf", fit_inverse_transform=True)
+    before, start = dict(model.__dict__), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert time.monotonic() - start < 10
+    assert model.__dict__ == before
 
 
 class Interrupted(Exception):

@@ -29,7 +29,8 @@ def largest_eigenpairs(K: Array, q: int) -> tuple[Array, Array]:
         values, vectors = namespace(K).linalg.eigh(K)
         return values[n - q :], vectors[:, n - q :]
     if n >= LAPACK_32BIT:
-        return scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
+        largest_of = partial(scipy.linalg.eigh, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)
+        return interruptible(largest_of, K)
     if 4 * q < n <= SMALL:
         try:
             values, vectors = scipy.linalg.eigh(K, driver="evr", subset_by_index=(n - q, n - 1), check_finite=False)

@@ -1,11 +1,13 @@
 """Pre-images by regression from coordinates to rows (Bakır, Weston & Schölkopf 2004)."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import scipy.linalg
 
 from .._core.arrays import Array
+from .._core.dense import interruptible
 from .._core.registry import register
 from ..kernels import RBF, Kernel
 from ..rkhs import Expansion, Subspace
@@ -56,4 +58,4 @@ def ridge(kernel: Kernel, Y: Array, X: Array, alpha: float) -> Array:
     """(k(Y, Y) + αI)⁻¹ X."""
     K = kernel(Y, Y)
     K.flat[:: len(K) + 1] += alpha
-    return scipy.linalg.solve(K, X, assume_a="pos", overwrite_a=True)
+    return interruptible(partial(scipy.linalg.solve, assume_a="pos", overwrite_a=True), K, X)

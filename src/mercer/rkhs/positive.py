@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from .._core.arrays import Array, asarray_like, cast, double, full, largest, namespace, precision, zeros
 from .._core.blas import single_blas
-from .._core.dense import SMALL, has_cholesky
+from .._core.dense import SMALL, has_cholesky, interruptible
 from .._core.registry import stored
 from .._core.tiles import map_rows
 from ..kernels import Kernel
@@ -138,7 +138,7 @@ def _is_definite(matrix: Array, A: Covariance, floor: float) -> bool:
 
 def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: float) -> Kernel:
     xp = namespace(matrix)
-    lam, V = xp.linalg.eigh(matrix)
+    lam, V = interruptible(xp.linalg.eigh, matrix)
     lowest, error = float(lam[0]), rounding(A.shape[0], A.root) * max(float(lam[-1]), floor)
     if lowest > -error:
         return kernel
