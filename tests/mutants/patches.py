@@ -124,8 +124,8 @@ MUTANTS = [
     Mutant(
         "a normalised kernel divides by one norm only",
         "kernels/compose.py",
-        "        return lambda x: f(x) * self._inverse_norms(x)[:, None] * z",
-        "        return lambda x: f(x) * self._inverse_norms(x)[:, None]",
+        "        return lambda x: f(x) * _inverse_norms(self.k1.diag(x))[:, None] * z",
+        "        return lambda x: f(x) * _inverse_norms(self.k1.diag(x))[:, None]",
         KERNELS,
     ),
     Mutant(
