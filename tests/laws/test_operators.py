@@ -35,6 +35,12 @@ def rows(dtype, n=N):
     return X
 
 
+class InTiles(Dense):
+    """A stored matrix that is multiplied in tiles, like a large one."""
+
+    fewest_rows = 0
+
+
 def grams(dtype):
     """Every operator that is not centred, and the matrix that it stands for."""
     X = rows(dtype)
@@ -45,6 +51,7 @@ def grams(dtype):
     K = bound(X.astype(float), X.astype(float))
     yield "Gram sparse", Gram(bound, csr_matrix(X)), K
     yield "Dense", Dense(K.astype(dtype)), K.astype(dtype).astype(float)
+    yield "Dense in tiles", InTiles(K.astype(dtype)), K.astype(dtype).astype(float)
     yield "Dense Fortran", Dense(np.asfortranarray(K.astype(dtype))), K.astype(dtype).astype(float)
 
 

@@ -257,6 +257,7 @@ class Dense(Uncentred):
 
     K: Array
     points: Any = None
+    fewest_rows = PARALLEL_ROWS  # with fewer, K is not multiplied in tiles
 
     @property
     def _array(self) -> Array:
@@ -272,7 +273,7 @@ class Dense(Uncentred):
 
     def __matmul__(self, V: Array) -> Array:
         V = cast(V, self.dtype)
-        if self.K.shape[0] < PARALLEL_ROWS:
+        if self.K.shape[0] < self.fewest_rows:
             return self.K @ V
         return symmetric_rows(lambda i, j: self.K[i, j], V)  # reads half of the matrix, in threads
 
