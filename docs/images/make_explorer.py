@@ -46,7 +46,7 @@ def main():
         browser.until(f"!{APP}.walkButton.disabled")
         browser.value(f"{APP}.walkButton.click()")
         browser.until(f"{APP}.steps && Number({APP}.walkSlider.value) === {APP}.steps.length - 1")
-        browser.value(f"clearInterval({APP}.playing); {APP}.walkSlider.value = 12; {APP}.hover(-1); {APP}.showStep()")
+        browser.value(f"clearInterval({APP}.playing); {APP}.walkSlider.value = 12; {APP}.hover(-1); {APP}.show()")
         take(browser, "walk")
         browser.show(1280, 800, scheme="dark")
         browser.key("Escape")

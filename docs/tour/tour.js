@@ -59,7 +59,7 @@ const ready = async () => {
   while (!app.alarm || Object.values(app.lines).some((line) => line.busy)) await new Promise((rested) => setTimeout(rested, 20));
 };
 const moveWidth = async (value) => {
-  app.width.value = value;
+  app.fields.width.value = value;
   app.refit();
   await ready();
   await pause(900);
@@ -116,6 +116,7 @@ async function play(from) {
     if (!still()) return;
   }
 }
+const button = (label, onclick, attributes = {}) => make("button", { onclick, ...attributes }, label);
 fill(document.querySelector(".tour"), button("Play", () => play(now === steps.length - 1 ? 0 : now)), button("←", () => show(now - 1), { "aria-label": "Step before" }),
   button("→", () => show(now + 1), { "aria-label": "Next step" }), caption);
 caption.textContent = "A tour of mercer explore in eight steps, from a recording. Press Play.";

@@ -1,4 +1,4 @@
-"""One computation at a time: a newer request replaces a waiting one of its kind, and a running one can be stopped."""
+"""One computation at a time, which can be stopped; the page keeps but its newest request of a kind waiting."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ class Desk:
     def __init__(self, seconds: float = SECONDS):
         self.seconds = seconds
         self.turn = asyncio.Lock()
-        self.newest: dict[str, object] = {}
         self.busy: dict[str, Any] = {}  # what is being done, for whoever watches
         self._stop_at = float("inf")
         self._reason = ""
@@ -73,11 +72,8 @@ class Desk:
         self._thread: int | None = None  # that computes
 
     async def do(self, kind: str, work: Callable[[], Any]) -> Any:
-        """Run ``work()`` when its turn comes, unless a newer request of its kind has come by then."""
-        ticket = self.newest[kind] = object()
+        """Run ``work()`` when its turn comes."""
         async with self.turn:
-            if self.newest[kind] is not ticket:
-                raise Unanswered(409, replaced=True)
             self._stop_at = time.monotonic() + self.seconds
             self._reason = f"The computation took longer than {self.seconds:g} seconds and was stopped. Take fewer "
             self._reason += "components or rows, or start mercer explore with a longer --time-limit."

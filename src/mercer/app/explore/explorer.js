@@ -8,33 +8,95 @@ const MISSING = "#9aa3b2";
 const GLIDE = 450; // milliseconds of a move from one map to the next
 const MANY = 40000; // points from which their edges are hard: that is five times faster
 const NEAR = 14; // pixels within which a row is pointed at
+const UNSTEADY = 3; // pixels that a pointer may move while it clicks
 const PAUSE = 120; // milliseconds of rest before the causes of a row are asked for
-const AGAIN = 150; // milliseconds after which a request that another tab has replaced is sent again
 const THUMBNAIL = 26; // pixels of a picture on the map
 const LENS = 84; // pixels of the picture beside the pointer
 const SHOWN = 40; // variables in the table of a row
 const FRAME = 70; // milliseconds of one step of a walk
 const [WIDE, HIGH] = [260, 92]; // of a chart
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const LABELS = { kpca: "Kernel PCA", sparse: "Sparse", probabilistic: "Probabilistic", mixture: "Mixture",
   classifier: "Classifier", monitor: "Monitor", rbf: "RBF", laplacian: "Laplacian", matern: "Matérn",
   poly: "Polynomial", cosine: "Cosine", linear: "Linear" };
-const SLIDERS = { // name, and what is written beside it
-  width: ["Width of the kernel, as a multiple of the median rule", (value) => `γ ${figure(10 ** value, 3)} ×`],
-  degree: ["Degree of the polynomial", (value) => `Degree ${value}`],
-  components: ["Number of components", (value) => `${value} comp.`],
-  clusters: ["Number of clusters", (value) => `${value} clusters`],
+const SLIDERS = { // what is written beside them
+  width: (value) => `γ ${figure(10 ** value, 3)} ×`,
+  degree: (value) => `Degree ${value}`,
+  components: (value) => `${value} comp.`,
+  clusters: (value) => `${value} clusters`,
 };
-const HELP = "Arrow keys move to the next row, Enter pins it, plus and minus zoom, Shift with arrows pans, 0 shows "
-  + "all. Key 2: lasso; arrows move the cross, Space sets a corner, Enter closes. Key 3: back to data; arrows move "
-  + "the point. W: walk between two pinned rows. L: linear PCA beside it. I: pictures. Escape clears.";
 const POINT = "Point at a row, or move to one with the arrow keys. Click, tap or Enter pins it; pin two to compare "
   + "them and to walk between them.";
 const STOPPED = "The server has stopped. Start mercer explore again, and open the address that it prints; this page "
   + "cannot be used any more.";
 const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot be opened. ", fit: "The fit failed. ",
   back: "There is no way back here. ", walk: "There is no walk here. " };
-const KINDS = ["open", "table", "fit", "map", "drawn", "novelty", "colour", "linear", "scree", "row", "pictures",
-  "back", "walk", "rows", "save"];
+
+// What stays: `data-is` names an element as the page's code does, `data-waits` what cannot be used without a model.
+const slider = (name, label) => `<label class="line" data-is="${name}Line"><span></span>
+  <input type="range" name="${name}" aria-label="${label}"></label>`;
+const page = (helpId) => `<div class="inner">
+  <header><h1 data-is="title">mercer explore</h1><span data-is="about" class="soft small"></span>
+    <span class="grow"></span><button data-is="openButton">Open CSV …</button>
+    <input data-is="file" type="file" accept=".csv,text/csv" aria-label="A CSV file" hidden></header>
+  <div data-is="error" class="error" role="alert" hidden><span data-is="errorText" class="grow"></span>
+    <button data-is="closeButton">Close</button></div>
+  <div data-is="body" class="body" inert>
+    <div class="side fit" role="region" aria-label="Model">
+      <section data-is="fit"><h2>Fit</h2>
+        <label class="line"><span>Model</span><select name="model" aria-label="Model"></select></label>
+        <label class="line"><span>Kernel</span><select name="kernel" aria-label="Kernel"></select></label>
+        ${slider("width", "Width of the kernel, as a multiple of the median rule")}
+        <div data-is="median" class="mark" aria-hidden="true"><span>│ median</span></div>
+        ${slider("degree", "Degree of the polynomial")} ${slider("components", "Number of components")}
+        ${slider("clusters", "Number of clusters")}
+        <label class="line"><span>Scale</span>
+          <input type="checkbox" name="scale" aria-label="Scale columns to mean 0 and variance 1"></label>
+        <dl data-is="facts"></dl><div data-is="warnings" class="warn"></div></section>
+      <section data-waits><h2>Variance</h2>
+        <div class="chart"><div data-is="screeBox"></div>
+          <input data-is="scree" type="range" min="1" aria-label="Components, on their shares of the variance"></div>
+        <p class="small soft">Bars: shares of the variance in feature space. Line: linear PCA, of the data's. A click
+          or the arrow keys set the number.</p></section>
+      <section data-waits><h2>Alarm</h2>
+        <div class="chart"><div data-is="alarmBox"></div>
+          <input data-is="limit" type="range" aria-label="Limit of the novelty"></div>
+        <p data-is="alarmText" class="small"></p><button data-is="flagButton">Show these</button></section>
+      <section data-waits><h2>Out</h2><p data-is="selectedText" class="small soft"></p>
+        <div class="buttons"><button data-is="rowsButton">Rows (CSV)</button>
+          <button data-is="modelButton">Model (.mercer)</button></div>
+        <div class="buttons"><div data-is="recipeTabs" class="tools" role="group" aria-label="Recipe as">
+          <button data-name="python">Python</button><button data-name="command">Command</button></div>
+          <button data-is="copyButton">Copy</button></div>
+        <pre data-is="recipe" tabindex="0" aria-label="Lines that make the same model"></pre></section></div>
+    <main class="stage">
+      <div class="bar">
+        <div data-is="tools" class="tools" role="group" aria-label="What dragging does">
+          <button data-name="look" title="Look (key 1)" aria-pressed="true">Look</button>
+          <button data-name="lasso" title="Lasso (key 2)" aria-pressed="false">Lasso</button>
+          <button data-name="back" title="Back to data (key 3)" aria-pressed="false">Back to data</button></div>
+        <button data-is="allButton" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
+        <select data-is="horizontal" aria-label="Horizontal component"></select>
+        <select data-is="vertical" aria-label="Vertical component"></select>
+        <label class="small soft">colour <select data-is="colourBy" aria-label="Colour by"></select></label>
+        <button data-is="linearButton" title="Linear PCA of the same rows beside it (key L)" aria-pressed="false">
+          Linear PCA</button>
+        <button data-is="pictureButton" title="Pictures on the map (key I)" aria-pressed="false">Pictures</button></div>
+      <div data-is="plots" class="plots" data-waits></div>
+      <div class="under"><span data-is="status" role="status">Reading the table …</span>
+        <progress data-is="progress" max="1" value="0" aria-label="How far the computation is" hidden></progress>
+        <button data-is="stopButton" hidden>Stop</button></div></main>
+    <div class="side row" role="region" aria-label="Row"><section>
+      <div data-is="walkBox" class="walk" hidden>
+        <div class="buttons"><button data-is="walkButton" title="Walk from A to B (key W)">Walk from A to B</button>
+          <button data-is="unpinButton">Unpin</button></div>
+        <input data-is="walkSlider" type="range" aria-label="Where on the walk from A to B"></div>
+      <div data-is="details" class="details"></div></section></div></div>
+  <div id="${helpId}" class="hidden">Arrow keys move to the next row, Enter pins it, plus and minus zoom, Shift with
+    arrows pans, 0 shows all. Key 2: lasso; arrows move the cross, Space sets a corner, Enter closes. Key 3: back to
+    data; arrows move the point. W: walk between two pinned rows. L: linear PCA beside it. I: pictures. Escape
+    clears.</div>
+  <div data-is="live" class="hidden" aria-live="polite"></div></div>`;
 
 // An answer is the length of its header, the header as JSON, and arrays.
 export function unpack(buffer) {
@@ -64,18 +126,22 @@ function fill(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child ?? false));
   return node;
 }
-const button = (label, onclick, attributes = {}) => make("button", { onclick, ...attributes }, label);
-const slider = (label, oninput) => make("input", { type: "range", min: 0, value: 0, "aria-label": label, oninput });
-const choice = (label, onchange) => make("select", { "aria-label": label, onchange });
 const option = ([value, text]) => make("option", { value }, text);
 const note = (text, name = "small soft") => make("p", { class: name }, text);
-const row = (...parts) => make("div", { class: "buttons" }, parts);
-const group = (label, ...parts) => make("div", { class: "tools", role: "group", "aria-label": label }, parts);
-const card = (title, ...parts) => make("section", {}, make("h2", {}, title), parts);
 const press = (node, on) => node.setAttribute("aria-pressed", String(on));
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const joined = (points) => points.map((point) => point.join()).join(" ");
+
+// What is asked for several times before the next frame is done once.
+function once(work) {
+  let asked = 0;
+  const run = () => {
+    asked = 0;
+    work();
+  };
+  return () => (asked ||= requestAnimationFrame(run));
+}
 
 function figure(value, digits = 4) {
   if (value === null || value === undefined) return "–";
@@ -87,6 +153,7 @@ function figure(value, digits = 4) {
 }
 const percent = (share) => `${figure(100 * share, 3)} %`;
 const count = (n, noun, many = `${noun}s`) => `${n.toLocaleString("en")} ${n === 1 ? noun : many}`;
+const axisName = (j, shares) => `component ${j + 1} (${percent(shares[j] || 0)})`;
 
 // Colours: three numbers, or one of 32 bits as the canvas has it.
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -94,6 +161,7 @@ const abgr = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 const parts = (colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
 const cssOf = (colour) => `rgb(${parts(colour).join(" ")})`;
 const mixed = (a, b, share) => a.map((value, i) => Math.round(value + (b[i] - value) * share));
+const SHADES = PALETTE.map((hex) => abgr(rgb(hex)));
 const RAMP_SHADES = Uint32Array.from({ length: 256 }, (_, i) => {
   const at = (i / 255) * (RAMP.length - 1);
   const low = Math.min(RAMP.length - 2, Math.floor(at));
@@ -101,12 +169,8 @@ const RAMP_SHADES = Uint32Array.from({ length: 256 }, (_, i) => {
 });
 
 function ends(values) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  return [low, high];
+  const sorted = values.slice().sort(); // a typed array's: by size
+  return [sorted[0], sorted.at(-1)];
 }
 const blend = (a, b, s) => b.map((value, i) => a[i] + (value - a[i]) * s);
 
@@ -125,8 +189,7 @@ class Line {
       try {
         done(await this.app.link.ask(this.kind, body, type));
       } catch (error) {
-        if (!error.replaced) this.app.failed(error, this.kind);
-        else if (await new Promise((rested) => setTimeout(() => rested(!this.next), AGAIN))) this.next = [body, done];
+        this.app.failed(error, this.kind);
       }
     }
     this.busy = false;
@@ -136,14 +199,14 @@ class Line {
 // A scatter plot: points on a canvas, and marks above it.
 class Plot {
   constructor(app, name) {
-    this.app = app;
     this.base = make("canvas", { "aria-hidden": "true" });
     this.over = make("svg:svg", { class: "over", tabindex: "0", role: "application", "aria-label": name,
       "aria-roledescription": "map", "aria-describedby": app.helpId });
     [this.lens, this.name] = [make("div"), make("div", { class: "name" })];
     this.node = make("div", { class: "plot" }, this.base, this.lens, this.over, this.name);
     this.base.style.position = "absolute"; // else it would size what it is sized by, until there is style
-    Object.assign(this, { x: new Float32Array(0), y: new Float32Array(0), view: { x: 0, y: 0, scale: 1 } });
+    Object.assign(this, { app, x: new Float32Array(0), y: new Float32Array(0), view: { x: 0, y: 0, scale: 1 } });
+    this.draw = once(() => this.paint());
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this.node);
   }
@@ -157,30 +220,26 @@ class Plot {
     this.image = this.base.getContext("2d").createImageData(this.base.width, this.base.height);
     if (!before || !this.moved) this.showAll();
     if (!before) this.app.retheme();
-    this.draw();
+    this.paint();
   }
 
-  setPoints(x, y, glide) {
-    const [oldX, oldY, old] = [this.x, this.y, { ...this.view }];
+  setPoints(x, y, glides) {
+    const [oldX, oldY, old, begin] = [this.x, this.y, { ...this.view }, performance.now()];
     const same = oldX.length === x.length && x.length > 0;
-    Object.assign(this, { x, y, drawn: null });
+    const seconds = same && glides && this.width && !this.app.still.matches ? GLIDE : 0;
+    Object.assign(this, { x, y });
     if (!this.moved || !same) this.showAll();
-    cancelAnimationFrame(this.gliding);
-    if (!same || !glide || this.app.still.matches || !this.width) {
-      this.draw();
-      return;
-    }
-    const begin = performance.now();
     this.target = { ...this.view }; // until the user moves the map
+    cancelAnimationFrame(this.gliding);
     const step = (now) => {
-      const t = clamp((now - begin) / GLIDE, 0, 1);
+      const t = seconds ? clamp((now - begin) / seconds, 0, 1) : 1;
       const s = t * t * (3 - 2 * t);
       this.drawn = t < 1 ? [blend(oldX, x, s), blend(oldY, y, s)] : null;
       for (const [key, end] of Object.entries(this.target || {})) this.view[key] = old[key] + (end - old[key]) * s;
-      this.draw();
+      this.paint();
       if (t < 1) this.gliding = requestAnimationFrame(step);
     };
-    this.gliding = requestAnimationFrame(step);
+    step(begin);
   }
 
   showAll() {
@@ -203,80 +262,76 @@ class Plot {
     return this.toScreen(this.x[i], this.y[i]);
   }
   zoom(factor, px = this.width / 2, py = this.height / 2) {
-    const before = this.toData(px, py);
+    const at = this.toData(px, py);
     this.view.scale *= factor;
-    const now = this.toData(px, py);
-    this.pan((now[0] - before[0]) * this.view.scale, (before[1] - now[1]) * this.view.scale);
+    const [x, y] = this.toScreen(...at);
+    this.pan(px - x, py - y);
   }
   pan(dx, dy) {
     this.view.x -= dx / this.view.scale;
     this.view.y += dy / this.view.scale;
     Object.assign(this, { moved: true, target: null });
-    this.asked ||= requestAnimationFrame(() => {
-      this.asked = 0;
-      this.draw();
-    });
+    this.draw();
   }
 
-  // The point that is nearest to a place on the screen, or −1.
-  nearest(px, py, within = NEAR) {
-    const [x, y] = this.toData(px, py);
-    let [best, found] = [(within / this.view.scale) ** 2, -1];
+  // The point with the least score, or −1 where all are infinite.
+  least(score) {
+    let [best, found] = [Infinity, -1];
     for (let i = 0; i < this.x.length; i++) {
-      const d = (this.x[i] - x) ** 2 + (this.y[i] - y) ** 2;
-      if (d < best) [best, found] = [d, i];
+      const now = score(this.x[i], this.y[i]);
+      if (now < best) [best, found] = [now, i];
     }
     return found;
+  }
+  nearest(px, py, within = NEAR) {
+    const [[x, y], reach] = [this.toData(px, py), within / this.view.scale];
+    return this.least((ax, ay) => {
+      const far = Math.hypot(ax - x, ay - y);
+      return far < reach ? far : Infinity;
+    });
   }
   // The nearest point in a direction, within a right angle around it.
   toward(from, dx, dy) {
     if (from < 0) return this.nearest(this.width / 2, this.height / 2, Infinity);
-    let [best, found] = [Infinity, from];
-    for (let i = 0; i < this.x.length; i++) {
-      const [ax, ay] = [this.x[i] - this.x[from], this.y[i] - this.y[from]];
+    const found = this.least((x, y) => {
+      const [ax, ay] = [x - this.x[from], y - this.y[from]];
       const [along, aside] = [ax * dx + ay * dy, Math.abs(ax * dy - ay * dx)];
-      if (along > 0 && aside <= along && along + 2 * aside < best) [best, found] = [along + 2 * aside, i];
-    }
-    return found;
+      return along > 0 && aside <= along ? along + 2 * aside : Infinity;
+    });
+    return found < 0 ? from : found;
   }
-  inside(polygon) {
-    const corners = polygon.map(([px, py]) => this.toData(px, py));
-    const edges = corners.map((corner, i) => [...corner, ...corners.at(i - 1)]);
-    const crossed = (x, y) => edges.filter(([ax, ay, bx, by]) =>
-      ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax);
-    return Array.from(this.x.keys()).filter((i) => crossed(this.x[i], this.y[i]).length % 2);
+  inside(corners) {
+    const [canvas, path] = [this.base.getContext("2d"), new Path2D(`M${joined(corners)}Z`)];
+    return Array.from(this.x.keys()).filter((i) => canvas.isPointInPath(path, ...this.place(i), "evenodd"));
   }
 
-  draw() {
-    if (!this.image) return;
+  paint() {
+    if (!this.image || this.node.hidden) return;
     const { colours, dimmed, chosen, theme, thumbnails } = this.app;
-    const [x, y] = this.drawn || [this.x, this.y];
     const pixels = new Uint32Array(this.image.data.buffer).fill(abgr(theme.paper));
-    if (colours.length === x.length) {
-      const disc = stamp(clamp(4.2 - Math.log10(Math.max(1, x.length)) * 0.62, 1, 3.2) * this.ratio, x.length < MANY);
-      if (chosen) this.raster(pixels, x, y, dimmed, disc, chosen, 0);
-      this.raster(pixels, x, y, colours, disc, chosen, 1);
-    }
-    const paint = this.base.getContext("2d");
-    paint.putImageData(this.image, 0, 0);
-    if (thumbnails && this === this.app.map) this.drawThumbnails(paint, thumbnails);
+    const n = this.x.length;
+    const dot = disc(clamp(4.2 - Math.log10(Math.max(1, n)) * 0.62, 1, 3.2) * this.ratio, n < MANY, this.base.width);
+    if (chosen) this.raster(pixels, dimmed, dot, (i) => !chosen[i]);
+    this.raster(pixels, colours, dot, (i) => !chosen || chosen[i]);
+    const canvas = this.base.getContext("2d");
+    canvas.putImageData(this.image, 0, 0);
+    if (thumbnails && this === this.app.map) this.paintThumbnails(canvas, thumbnails);
     this.mark();
   }
 
-  raster(pixels, x, y, colours, { reach, offsets, cover }, chosen, wanted) {
-    const [w, h] = [this.base.width, this.base.height];
+  raster(pixels, colours, { reach, offsets, cover }, wanted) {
+    const [{ width: w, height: h }, [x, y]] = [this.base, this.drawn || [this.x, this.y]];
     const k = this.view.scale * this.ratio;
-    const [ox, oy] = [w / 2 - this.view.x * k, h / 2 + this.view.y * k];
+    const [left, top] = [w / 2 - this.view.x * k, h / 2 + this.view.y * k];
     const bytes = this.image.data;
-    for (let i = 0; i < x.length; i++) {
-      if (chosen && chosen[i] !== wanted) continue;
-      const px = Math.round(ox + x[i] * k);
-      const py = Math.round(oy - y[i] * k);
+    for (let i = 0; i < colours.length; i++) {
+      if (!wanted(i)) continue;
+      const px = Math.round(left + x[i] * k);
+      const py = Math.round(top - y[i] * k);
       if (!(px >= reach && py >= reach && px < w - reach && py < h - reach)) continue;
       const colour = colours[i];
-      const centre = py * w + px;
       for (let j = 0; j < cover.length; j++) {
-        const at = centre + offsets[2 * j] + offsets[2 * j + 1] * w;
+        const at = py * w + px + offsets[j];
         const a = cover[j];
         if (a === 1) pixels[at] = colour;
         else for (let c = 0; c < 3; c++) bytes[4 * at + c] += (((colour >> (8 * c)) & 255) - bytes[4 * at + c]) * a;
@@ -284,26 +339,28 @@ class Plot {
     }
   }
 
-  drawThumbnails(paint, thumbnails) {
-    Object.assign(paint, { imageSmoothingEnabled: false, lineWidth: 1.5 * this.ratio });
+  paintThumbnails(canvas, thumbnails) {
+    Object.assign(canvas, { imageSmoothingEnabled: false, lineWidth: 1.5 * this.ratio });
     const size = THUMBNAIL * this.ratio;
     for (const [i, picture] of thumbnails) {
       const [left, top] = this.place(i).map((value) => value * this.ratio - size / 2);
       const box = [left, top, size, (size * picture.height) / picture.width];
-      paint.drawImage(picture, ...box);
-      paint.strokeStyle = cssOf(this.app.colours[i]);
-      paint.strokeRect(...box);
+      canvas.drawImage(picture, ...box);
+      canvas.strokeStyle = cssOf(this.app.colours[i]);
+      canvas.strokeRect(...box);
     }
   }
 
   // The row in focus, pins, lasso, walk, the point whose pre-image is shown, and the row under the pointer.
   mark() {
     const { app } = this;
+    if (!this.image || this.node.hidden) return;
     const known = (i) => i >= 0 && i < this.x.length;
-    const pinned = app.pins.filter(known).map((i, k) => this.put(i, make("svg:circle", { class: "AB"[k], r: 9 }),
+    const at = (i, ...marks) => make("svg:g", { transform: `translate(${this.place(i).join(" ")})` }, marks);
+    const pinned = app.pins.filter(known).map((i, k) => at(i, make("svg:circle", { class: "AB"[k], r: 9 }),
       make("svg:text", { class: "AB"[k], x: 12, y: -8 }, "AB"[k])));
     fill(this.lens);
-    fill(this.over, known(app.focus) && this.put(app.focus, make("svg:circle", { r: 6 })), pinned,
+    fill(this.over, known(app.focus) && at(app.focus, make("svg:circle", { r: 6 })), pinned,
       this === app.map && this.marksOfTools());
     if (!known(app.hovered) || app.tool === "back") return;
     const [[px, py], told] = [this.place(app.hovered), app.told.get(app.rowOf(app.hovered))];
@@ -314,14 +371,9 @@ class Plot {
     word.setAttribute("x", clamp(px - wide / 2, 4, this.width - wide - 4));
   }
 
-  put(i, ...marks) {
-    return make("svg:g", { transform: `translate(${this.place(i).join(" ")})` }, marks);
-  }
-
   marksOfTools() {
-    const { lasso, cross, tracing, probe, steps, walkSlider } = this.app;
-    const corners = lasso.length ? [...lasso, ...(cross && !tracing ? [cross] : [])] : [];
-    const step = steps?.[Number(walkSlider.value)];
+    const { lasso, cross, probe, steps, step } = this.app;
+    const corners = lasso.length && cross ? [...lasso, cross] : lasso;
     const crossed = ([x, y]) => make("svg:path", { d: `M${x + 4} ${y}h8m-24 0h8m4 4v8m0-24v8` });
     const point = ({ at, values }) => {
       if (values) this.look(values, this.toScreen(...at));
@@ -343,35 +395,29 @@ class Plot {
   }
 }
 
-const STAMPS = new Map();
-function stamp(radius, soft) {
-  const key = `${Math.round(4 * radius)} ${soft}`;
-  if (STAMPS.has(key)) return STAMPS.get(key);
+// The pixels of a dot in an image: how far from its centre they are, and how much of each is covered.
+function disc(radius, soft, width) {
   const reach = Math.ceil(radius);
   const [offsets, cover] = [[], []];
   for (let dy = -reach; dy <= reach; dy++)
     for (let dx = -reach; dx <= reach; dx++) {
       const inside = clamp(radius + 0.5 - Math.hypot(dx, dy), 0, 1);
-      const a = soft ? inside : Math.round(inside);
-      if (a > 0.02) {
-        offsets.push(dx, dy);
-        cover.push(a);
-      }
+      if (inside < (soft ? 0.02 : 0.5)) continue;
+      offsets.push(dx + dy * width);
+      cover.push(soft ? inside : 1);
     }
-  STAMPS.set(key, { reach, offsets: Int32Array.from(offsets), cover: Float32Array.from(cover) });
-  return STAMPS.get(key);
+  return { reach, offsets, cover };
 }
 
 class App {
   constructor(link, el) {
-    this.link = link;
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.helpId = `mx-help-${Math.random().toString(36).slice(2)}`;
+    Object.assign(this, { link, lines: {}, told: new Map(), tool: "look", recipeKind: "python", picked: [] });
     Object.assign(this, { colours: new Uint32Array(0), theme: { paper: [255, 255, 255], ink: [0, 0, 0] } });
-    Object.assign(this, { told: new Map(), tool: "look", recipeKind: "python", picked: [] });
+    this.show = once(() => this.showState());
     this.reset();
-    this.lines = Object.fromEntries(KINDS.map((kind) => [kind, new Line(this, kind)]));
     this.build(el);
     this.retheme();
     this.dark.addEventListener("change", (this.onTheme = () => this.retheme()));
@@ -379,8 +425,9 @@ class App {
     this.ask("open", {}, (info) => this.opened(info));
   }
 
-  ask(kind, body, done) {
-    this.lines[kind].send({ model: this.model?.model, axes: this.axes, ...body }, done);
+  ask(kind, body, done, type) {
+    const line = (this.lines[kind] ||= new Line(this, kind));
+    line.send(type ? body : { model: this.model?.model, axes: this.axes, ...body }, done, type);
   }
 
   // What belongs to one table, and what a tool has begun.
@@ -390,137 +437,46 @@ class App {
     this.putDown();
   }
   putDown() {
-    Object.assign(this, { lasso: [], tracing: false, cross: null, probe: null });
+    Object.assign(this, { lasso: [], cross: null, probe: null });
   }
 
-  // The parts of the page
+  // The page, and what its parts do
 
   build(el) {
-    this.title = make("h1", {}, "mercer explore");
-    this.about = make("span", { class: "soft small" });
-    this.errorText = make("span", { class: "grow" });
-    this.error = make("div", { class: "error", role: "alert", hidden: true }, this.errorText,
-      button("Close", () => (this.error.hidden = true)));
-    this.file = make("input", { type: "file", accept: ".csv,text/csv", hidden: true, "aria-label": "A CSV file",
-      onchange: () => this.openFile(this.file.files[0]) });
+    this.root = make("div", { class: `mx ${this.link.watch ? "" : "widget"}` });
+    this.root.innerHTML = page(this.helpId);
+    for (const node of this.root.querySelectorAll("[data-is]")) this[node.dataset.is] = node;
+    this.fields = Object.fromEntries(Array.from(this.fit.querySelectorAll("[name]"), (input) => [input.name, input]));
+    this.unready = [...this.root.querySelectorAll("[data-waits]")];
+    for (const part of this.unready) part.inert = true;
     this.map = new Plot(this, "Map of the rows");
     this.straight = new Plot(this, "Linear PCA of the same rows");
     this.straight.node.hidden = true;
     this.legend = make("div", { class: "legend", "aria-hidden": "true" });
     this.notes = make("div", { class: "notes", role: "note" });
     this.map.node.append(this.legend, this.notes);
-    this.plots = make("div", { class: "plots" }, this.map.node, this.straight.node);
-    this.status = make("span", { role: "status" }, "Reading the table …");
-    this.progress = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "How far the computation is" });
-    this.stopButton = button("Stop", () => this.link.ask("stop", {}).catch(() => {}), { hidden: true });
-    this.live = make("div", { class: "hidden", "aria-live": "polite" });
-    const side = (name, label, ...cards) =>
-      make("div", { class: `side ${name}`, role: "region", "aria-label": label }, cards);
-    this.unready = [this.buildScree(), this.buildAlarm(), this.buildOut(), this.plots]; // they need a model
-    this.body = make("div", { class: "body" }, side("fit", "Model", this.buildFit(), this.unready.slice(0, 3)),
-      make("main", { class: "stage" }, this.buildBar(), this.plots,
-        make("div", { class: "under" }, this.status, this.progress, this.stopButton)),
-      side("row", "Row", this.buildRow()));
-    for (const part of [this.body, ...this.unready]) part.inert = true;
-    const open = button("Open CSV …", () => this.file.click(), { hidden: !this.link.watch });
-    const header = make("header", {}, this.title, this.about, make("span", { class: "grow" }), open, this.file);
-    const help = make("div", { class: "hidden", id: this.helpId }, HELP);
-    this.root = make("div", { class: `mx ${this.link.watch ? "" : "widget"}` },
-      make("div", { class: "inner" }, header, this.error, this.body, help, this.live));
+    this.plots.append(this.map.node, this.straight.node);
+    this.axisSelects = [this.horizontal, this.vertical];
+    this.openButton.hidden = !this.link.watch;
+    const named = (act) => ({ target }) => target.dataset.name && act(target.dataset.name);
+    const clicks = { openButton: () => this.file.click(), closeButton: () => (this.error.hidden = true),
+      stopButton: () => this.link.ask("stop", {}).catch(() => {}), allButton: () => this.showAll(),
+      linearButton: () => this.toggleLinear(), pictureButton: () => this.toggleThumbnails(),
+      flagButton: () => this.showFlagged(), rowsButton: () => this.export("rows", { rows: this.picked }),
+      modelButton: () => this.export("save", {}), copyButton: () => this.copy(), walkButton: () => this.play(),
+      unpinButton: () => this.setPins([]), tools: named((name) => this.setTool(name)),
+      recipeTabs: named((name) => this.showRecipe(name)) };
+    const changes = { fit: () => this.refit(), horizontal: () => this.setAxes(), vertical: () => this.setAxes(),
+      colourBy: () => this.recolour(), scree: () => this.setComponents(), limit: () => this.showAlarm(),
+      walkSlider: () => this.pause(), file: () => this.openFile(this.file.files[0]) };
+    for (const [name, act] of Object.entries(clicks)) this[name].addEventListener("click", act);
+    for (const [name, act] of Object.entries(changes)) this[name].addEventListener("input", act);
     for (const plot of [this.map, this.straight]) this.listenTo(plot);
     this.keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
     this.keys.addEventListener("keydown", (this.onKey = (event) => this.key(event)));
     if (this.link.watch) this.listenForFiles();
     el.append(this.root);
   }
-
-  buildBar() {
-    const tool = (name, label, key) => button(label, () => this.setTool(name),
-      { "aria-pressed": String(name === this.tool), title: `${label} (key ${key})`, "data-tool": name });
-    const toggle = (label, title, onclick) => button(label, onclick, { "aria-pressed": "false", title });
-    this.tools = group("What dragging does", tool("look", "Look", 1), tool("lasso", "Lasso", 2),
-      tool("back", "Back to data", 3));
-    this.axisSelects = ["Horizontal component", "Vertical component"].map((name) => choice(name, () => this.setAxes()));
-    this.colourBy = choice("Colour by", () => this.recolour());
-    const beside = "Linear PCA of the same rows beside it (key L)";
-    this.linearButton = toggle("Linear PCA", beside, () => this.toggleLinear());
-    this.pictureButton = toggle("Pictures", "Pictures on the map (key I)", () => this.toggleThumbnails());
-    return make("div", { class: "bar" }, this.tools,
-      button("All", () => this.showAll(), { title: "Show all rows (key 0)", "aria-label": "Show all rows" }),
-      this.axisSelects, make("label", { class: "small soft" }, "colour ", this.colourBy), this.linearButton,
-      this.pictureButton);
-  }
-
-  buildFit() {
-    const refit = () => this.refit();
-    const line = (text, input) => make("label", { class: "line" }, make("span", {}, text), input);
-    [this.modelSelect, this.kernelSelect] = [choice("Model", refit), choice("Kernel", refit)];
-    for (const [name, [label]] of Object.entries(SLIDERS)) {
-      this[name] = slider(label, refit);
-      this[`${name}Line`] = line("", this[name]);
-    }
-    this.degreeLine.hidden = this.clustersLine.hidden = true;
-    const median = make("div", { class: "mark", "aria-hidden": "true" }, make("span", {}, "│ median"));
-    this.widthLine = make("div", {}, this.widthLine, median);
-    this.scale = make("input", { type: "checkbox", onchange: refit,
-      "aria-label": "Scale columns to mean 0 and variance 1" });
-    [this.facts, this.warnings] = [make("dl"), make("div", { class: "warn" })];
-    return card("Fit", line("Model", this.modelSelect), line("Kernel", this.kernelSelect), this.widthLine,
-      this.degreeLine, this.componentsLine, this.clustersLine, line("Scale", this.scale), this.facts, this.warnings);
-  }
-
-  // A chart that is pressed or dragged over: `pick` is told how far to the right, from 0 to 1.
-  buildChart(pick, attributes) {
-    const drag = (event) => {
-      if (event.type === "pointermove" && !event.buttons) return;
-      const box = node.getBoundingClientRect();
-      node.setPointerCapture(event.pointerId); // the chart is drawn anew while it is dragged
-      pick(clamp((event.clientX - box.left) / box.width, 0, 1));
-    };
-    const node = make("div", { class: "chart", onpointerdown: drag, onpointermove: drag, ...attributes });
-    return node;
-  }
-
-  buildScree() {
-    const pick = (t) => this.setComponents(Math.floor((t * WIDE - 2) / ((WIDE - 4) / this.screeShares.length)) + 1);
-    this.screeBox = this.buildChart(pick, { role: "slider", tabindex: 0, "aria-valuemin": 1,
-      "aria-label": "Components, on their shares of the variance", onkeydown: (event) => this.keyScree(event) });
-    return card("Variance", this.screeBox, note("Bars: shares of the variance in feature space. Line: linear PCA, of "
-      + "the data's. A click or the arrow keys set the number."));
-  }
-
-  buildAlarm() {
-    this.alarmBox = this.buildChart((t) => this.moveLimit(t));
-    this.limit = slider("Limit of the novelty", () => this.showAlarm());
-    this.alarmText = note("", "small");
-    this.flagButton = button("Show these", () => this.showFlagged());
-    return card("Alarm", this.alarmBox, this.limit, this.alarmText, this.flagButton);
-  }
-
-  buildOut() {
-    this.selectedText = note("");
-    this.rowsButton = button("Rows (CSV)", () => this.export("rows", { rows: this.picked }));
-    this.modelButton = button("Model (.mercer)", () => this.export("save", {}));
-    this.recipe = make("pre", { tabindex: "0", "aria-label": "Lines that make the same model" });
-    const tab = (kind, label) => button(label, () => this.showRecipe(kind), { "data-kind": kind });
-    this.recipeTabs = group("Recipe as", tab("python", "Python"), tab("command", "Command"));
-    const refused = "The browser does not allow copying: select the lines.";
-    const copy = () => navigator.clipboard.writeText(this.recipe.textContent);
-    const copyButton = button("Copy", () => copy().then(() => this.say("Copied."), () => this.say(refused)));
-    return card("Out", this.selectedText, row(this.rowsButton, this.modelButton), row(this.recipeTabs, copyButton),
-      this.recipe);
-  }
-
-  buildRow() {
-    this.details = make("div", { class: "details" });
-    this.walkSlider = slider("Where on the walk from A to B", () => this.pause());
-    this.walkButton = button("Walk from A to B", () => this.play(), { title: "Walk from A to B (key W)" });
-    const unpin = button("Unpin", () => this.unpin());
-    this.walkBox = make("div", { class: "walk", hidden: true }, row(this.walkButton, unpin), this.walkSlider);
-    return make("section", {}, this.walkBox, this.details);
-  }
-
-  // Events
 
   listenForFiles() {
     const drop = (event) => {
@@ -533,100 +489,96 @@ class App {
 
   listenTo(plot) {
     const { over } = plot;
-    const touching = new Map(); // fingers, or the mouse
+    const touching = new Map(); // where the fingers are, or the mouse
     let [begun, before, moved, pinch] = [null, null, false, null];
-    const tool = () => (plot === this.map ? this.tool : "look");
     const place = (event) => {
       const box = over.getBoundingClientRect();
       return [event.clientX - box.left, event.clientY - box.top];
     };
-    const down = (event) => {
+    const press = (event) => {
       over.setPointerCapture(event.pointerId);
       over.focus({ preventScroll: true });
       touching.set(event.pointerId, place(event));
-      pinch = null;
       if (touching.size > 1) {
-        Object.assign(this, { lasso: [], tracing: false }); // two fingers zoom, whatever the tool is
+        [this.lasso, pinch] = [[], null]; // two fingers zoom, whatever the tool is
         return;
       }
       [begun, before, moved] = [place(event), place(event), false];
-      if (tool() === "lasso") Object.assign(this, { lasso: [begun], tracing: true, cross: null });
-      if (tool() === "back") this.beginBack(begun);
+      if (this.toolOf(plot) === "lasso") Object.assign(this, { lasso: [begun], cross: null });
+      if (this.toolOf(plot) === "back") this.beginBack(begun);
     };
-    const two = () => {
-      const [[ax, ay], [bx, by]] = touching.values();
-      const now = [Math.hypot(ax - bx, ay - by), (ax + bx) / 2, (ay + by) / 2];
-      if (pinch) {
-        plot.zoom(now[0] / pinch[0], now[1], now[2]);
-        plot.pan(now[1] - pinch[1], now[2] - pinch[2]);
-      }
-      [pinch, moved] = [now, true];
-    };
-    const move = (event) => {
-      const now = place(event);
+    const drag = (event) => {
+      const [now, tool] = [place(event), this.toolOf(plot)];
       if (touching.has(event.pointerId)) touching.set(event.pointerId, now);
-      if (touching.size === 2) two();
-      else if (!begun) this.hover(plot.nearest(...now));
-      else if (this.tracing) {
-        this.lasso.push(now);
-        plot.mark();
-      } else if (tool() === "back") this.backTo(plot.toData(...now));
-      else {
-        moved ||= Math.hypot(now[0] - begun[0], now[1] - begun[1]) > 3; // pixels of an unsteady hand
-        if (moved) plot.pan(now[0] - before[0], now[1] - before[1]);
+      if (!begun) this.hover(plot.nearest(...now));
+      else if (touching.size > 1) {
+        const [[ax, ay], [bx, by]] = touching.values();
+        const two = [Math.hypot(ax - bx, ay - by), (ax + bx) / 2, (ay + by) / 2];
+        if (pinch) {
+          plot.zoom(two[0] / pinch[0], two[1], two[2]);
+          plot.pan(two[1] - pinch[1], two[2] - pinch[2]);
+        }
+        [pinch, moved] = [two, true];
+      } else {
+        moved ||= Math.hypot(now[0] - begun[0], now[1] - begun[1]) > UNSTEADY;
+        if (tool === "look" && moved) plot.pan(now[0] - before[0], now[1] - before[1]);
+        if (tool === "lasso" && this.lasso.length) this.lasso.push(now);
+        if (tool === "back") this.backTo(plot.toData(...now));
         before = now;
+        this.show();
       }
     };
-    const end = (event) => {
+    const lift = (event) => {
       touching.delete(event.pointerId);
+      [before] = touching.values(); // a finger that stays
       if (!begun || touching.size) return;
-      if (this.tracing) this.closeLasso();
-      else if (!moved && tool() === "look") this.pin(plot.nearest(...place(event), 2 * NEAR));
       begun = null;
+      if (this.toolOf(plot) === "lasso") this.closeLasso();
+      else if (this.toolOf(plot) === "look" && !moved) this.pin(plot.nearest(...place(event), 2 * NEAR));
     };
     const wheel = (event) => {
       event.preventDefault();
       plot.zoom(Math.exp(-event.deltaY * 0.0016), ...place(event)); // a usual step of the wheel is a fifth
     };
-    const handlers = { pointerdown: down, pointermove: move, pointerup: end, pointercancel: end, wheel,
-      pointerleave: () => this.hover(-1), dblclick: () => tool() === "look" && this.showAll() };
+    const handlers = { pointerdown: press, pointermove: drag, pointerup: lift, pointercancel: lift, wheel,
+      pointerleave: () => this.hover(-1), dblclick: () => this.toolOf(plot) === "look" && this.showAll() };
     for (const [name, handler] of Object.entries(handlers)) over.addEventListener(name, handler, { passive: false });
+  }
+  toolOf(plot) {
+    return plot === this.map ? this.tool : "look";
   }
 
   key(event) {
     const { key, target, shiftKey, ctrlKey, metaKey, altKey } = event;
     if (!this.model || ctrlKey || metaKey || altKey || target.matches("input, select, textarea")) return;
-    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const plot = [this.straight, this.map].find((item) => item.over === target);
+    const tool = plot && this.toolOf(plot);
     const zoom = (factor) => () => (plot || this.map).zoom(factor);
-    const anywhere = { 1: () => this.setTool("look"), 2: () => this.setTool("lasso"), 3: () => this.setTool("back"),
+    const keys = { 1: () => this.setTool("look"), 2: () => this.setTool("lasso"), 3: () => this.setTool("back"),
       0: () => this.showAll(), l: () => this.toggleLinear(), w: () => this.pins.length === 2 && this.play(),
       i: () => this.pictureButton.disabled || this.toggleThumbnails(), escape: () => this.clear(),
       "+": zoom(1.25), "=": zoom(1.25), "-": zoom(0.8) };
-    const onMap = { " ": () => this.tool === "lasso" && this.cross && this.lasso.push([...this.cross]),
-      enter: () => (this.tool === "lasso" ? this.closeLasso() : this.tool === "look" && this.pin(this.focus)) };
-    const name = key.toLowerCase();
-    if (anywhere[name]) anywhere[name]();
-    else if (plot && arrows[key]) this.arrow(plot, arrows[key], shiftKey);
-    else if (plot && onMap[name]) onMap[name]();
-    else return;
+    if (tool === "look") keys.enter = () => this.pin(this.focus);
+    if (tool === "lasso") keys.enter = () => this.closeLasso();
+    if (tool === "lasso") keys[" "] = () => this.cross && this.lasso.push(this.cross);
+    const act = plot && ARROWS[key] ? () => this.arrow(plot, tool, ARROWS[key], shiftKey) : keys[key.toLowerCase()];
+    if (!act) return;
     event.preventDefault();
-    this.map.mark();
+    act();
+    this.show();
   }
-
-  arrow(plot, [dx, dy], shift) {
+  arrow(plot, tool, [dx, dy], shift) {
     const step = shift ? 32 : 8; // pixels
-    if (this.tool === "look" && shift) plot.pan(-step * dx, step * dy);
-    else if (this.tool === "look") {
+    if (tool === "look" && shift) plot.pan(-step * dx, step * dy);
+    else if (tool === "look") {
       this.focus = plot.toward(this.focus, dx, dy);
       this.hover(this.focus);
-    } else if (this.tool === "lasso") {
-      const [px, py] = this.cross || [plot.width / 2, plot.height / 2];
-      this.cross = [clamp(px + dx * step, 0, plot.width), clamp(py - dy * step, 0, plot.height)];
     } else {
-      if (!this.probe) this.beginBack([this.map.width / 2, this.map.height / 2]);
-      const [px, py] = this.map.toScreen(...this.probe.at);
-      this.backTo(this.map.toData(px + dx * step, py - dy * step));
+      const [x, y] = (this.probe && plot.toScreen(...this.probe.at)) || this.cross || [plot.width / 2, plot.height / 2];
+      const to = [clamp(x + dx * step, 0, plot.width), clamp(y - dy * step, 0, plot.height)];
+      if (tool === "lasso") this.cross = to;
+      else if (this.probe) this.backTo(plot.toData(...to));
+      else this.beginBack(to);
     }
   }
 
@@ -641,9 +593,10 @@ class App {
     this.about.textContent = `${count(info.rows, "row")} × ${count(info.columns.length, "column")}`;
     fill(this.notes, info.notes.map((text) => make("p", {}, text)));
     const named = (name) => option([name, LABELS[name]]);
-    fill(this.modelSelect, info.models.map(named));
-    fill(this.kernelSelect, info.kernels.map(named));
-    for (const [name, [min, max, step]] of Object.entries(info.ranges)) Object.assign(this[name], { min, max, step });
+    fill(this.fields.model, info.models.map(named));
+    fill(this.fields.kernel, info.kernels.map(named));
+    for (const [name, [min, max, step]] of Object.entries(info.ranges))
+      Object.assign(this.fields[name], { min, max, step });
     this.showSettings(info.settings);
     this.prediction = option(["prediction", "prediction"]);
     this.prediction.hidden = true;
@@ -652,33 +605,33 @@ class App {
     this.colourBy.value = info.colours.includes(info.target) ? `column ${info.colours.indexOf(info.target)}` : "none";
     this.pictureButton.disabled = !info.image;
     press(this.pictureButton, false);
-    this.showDetails();
+    this.show();
     if (info.drawn < info.rows) this.ask("drawn", {}, (answer) => (this.numbers = answer.arrays[0]));
     if (info.model) this.ask("map", { model: info.model }, (answer) => this.fitted(answer));
     else this.refit();
   }
 
   showSettings(settings) {
-    const { model, kernel, scale } = settings;
-    [this.modelSelect.value, this.kernelSelect.value, this.scale.checked] = [model, kernel, scale];
     const values = { ...settings, width: Math.log10(settings.width) };
-    for (const name of Object.keys(SLIDERS)) this[name].value = values[name];
+    for (const [name, input] of Object.entries(this.fields))
+      input[input.type === "checkbox" ? "checked" : "value"] = values[name];
     this.labelSettings();
   }
   settings() {
-    const numbers = Object.fromEntries(Object.keys(SLIDERS).map((name) => [name, Number(this[name].value)]));
-    return { model: this.modelSelect.value, kernel: this.kernelSelect.value, ...numbers, width: 10 ** numbers.width,
-      scale: this.scale.checked };
+    const valueOf = (input) => (input.type === "range" ? input.valueAsNumber : input.value);
+    const values = Object.fromEntries(Object.values(this.fields).map((input) => [input.name, valueOf(input)]));
+    return { ...values, width: 10 ** values.width, scale: this.fields.scale.checked };
   }
   labelSettings() {
-    for (const [name, [label, text]] of Object.entries(SLIDERS)) {
-      const [input, told] = [this[name], text(this[name].value)];
-      input.previousSibling.textContent = told;
-      input.setAttribute("aria-valuetext", `${label}: ${told}`);
+    const { model, kernel } = this.settings();
+    for (const [name, text] of Object.entries(SLIDERS)) {
+      const told = text(this.fields[name].value);
+      this.fields[name].previousElementSibling.textContent = told;
+      this.fields[name].setAttribute("aria-valuetext", told);
     }
-    this.widthLine.hidden = !this.info.wide.includes(this.kernelSelect.value);
-    this.degreeLine.hidden = this.kernelSelect.value !== "poly";
-    this.clustersLine.hidden = this.modelSelect.value !== "mixture";
+    this.widthLine.hidden = this.median.hidden = !this.info.wide.includes(kernel);
+    this.degreeLine.hidden = kernel !== "poly";
+    this.clustersLine.hidden = model !== "mixture";
   }
 
   refit() {
@@ -691,26 +644,24 @@ class App {
     const [[x, y], { shares, axes }] = [answer.arrays, answer];
     this.error.hidden = true;
     for (const part of this.unready) part.inert = false;
-    for (const kind of ["row", "back", "walk"]) this.lines[kind].next = null;
-    Object.assign(this, { model: answer, axes, steps: null });
+    for (const kind of ["row", "back", "walk"]) if (this.lines[kind]) this.lines[kind].next = null;
+    Object.assign(this, { model: answer, axes });
     this.told.clear();
     this.fillAxes();
     Object.assign(this.prediction, { hidden: !answer.predicts, textContent: answer.predicts || "prediction" });
     if (!answer.predicts && this.colourBy.value === "prediction") this.colourBy.value = "none";
     if (this.colours.length !== x.length) this.plain(x.length);
     this.map.setPoints(x, y, true);
-    this.map.name.textContent = axes.map((j) => `component ${j + 1} (${percent(shares[j] || 0)})`).join(" × ");
+    this.map.name.textContent = axes.map((j) => axisName(j, shares)).join(" × ");
     this.showFacts(answer);
     this.recolour();
     this.drawScree(shares);
     this.ask("novelty", {}, (found) => this.gotNovelty(found));
     this.ask("linear", {}, (found) => this.gotLinear(found));
     this.ask("scree", {}, (found) => answer === this.model && this.drawScree(found.shares));
-    this.showPins();
-    for (const i of this.pins) this.askRow(i);
+    this.setPins(this.pins);
     if (this.probe) this.backTo(this.probe.at);
     this.showRecipe();
-    this.showSelected();
   }
 
   showFacts({ kernel, shares, settings, kind, solver, passes, anchors, outside, standIn, ...model }) {
@@ -753,7 +704,7 @@ class App {
 
   plain(n) {
     Object.assign(this, { values: null, words: null });
-    this.paint(new Uint32Array(n).fill(abgr(rgb(PALETTE[0]))));
+    this.paint(new Uint32Array(n).fill(SHADES[0]));
     fill(this.legend);
   }
   paint(colours) {
@@ -773,26 +724,25 @@ class App {
     this.ask("colour", { by: wanted }, ({ words, ends: [low, high], arrays: [values] }) => {
       if (values.length !== this.map.x.length) return;
       Object.assign(this, { values, words });
-      const kinds = PALETTE.map((hex) => abgr(rgb(hex)));
       const missing = abgr(rgb(MISSING));
       const shade = (v) => RAMP_SHADES[Math.round(255 * clamp((v - low) / (high - low || 1), 0, 1))];
-      const colour = (v) => (Number.isNaN(v) ? missing : words ? kinds[v % kinds.length] : shade(v));
+      const colour = (v) => (Number.isNaN(v) ? missing : words ? SHADES[v % SHADES.length] : shade(v));
       this.drawLegend(low, high);
       this.paint(Uint32Array.from(values, colour));
     });
   }
 
   drawLegend(low, high) {
-    const some = (this.words || ["scale"]).slice(0, 12); // more would cover the map
-    const marks = some.map(() => make("i"));
-    if (this.words) {
-      marks.forEach((mark, i) => (mark.style.background = PALETTE[i % PALETTE.length]));
-      const more = this.words.length - some.length;
-      fill(this.legend, marks.map((mark, i) => make("span", {}, mark, some[i])), more ? `and ${more} more` : null);
-      return;
-    }
-    Object.assign(marks[0], { className: "scale" }).style.background = `linear-gradient(to right, ${RAMP})`;
-    fill(this.legend, make("span", {}, figure(low, 3), marks, figure(high, 3)));
+    const mark = (name, background) => {
+      const node = make("i", { class: name });
+      node.style.background = background; // the policy allows no style attribute
+      return node;
+    };
+    const words = (this.words || []).slice(0, 12); // more would cover the map
+    const more = (this.words || []).length - words.length;
+    fill(this.legend, words.map((word, i) => make("span", {}, mark("", PALETTE[i % PALETTE.length]), word)),
+      more > 0 && `and ${more} more`, !this.words && make("span", {}, figure(low, 3),
+        mark("scale", `linear-gradient(to right, ${RAMP})`), figure(high, 3)));
   }
 
   retheme() {
@@ -802,10 +752,11 @@ class App {
     this.theme = { paper: numbers(style.backgroundColor), ink: numbers(style.color) };
     if (this.thumbnails) this.makeThumbnails();
     this.paint(this.colours);
-    this.showDetails();
+    this.show();
   }
   redraw() {
-    for (const plot of [this.map, this.straight]) if (!plot.node.hidden) plot.draw();
+    this.map.draw();
+    this.straight.draw();
   }
   wordOf(i) {
     const value = this.values ? this.values[i] : NaN;
@@ -818,52 +769,41 @@ class App {
   hover(i) {
     if (i === this.hovered || !this.model) return;
     this.hovered = i;
-    if (i >= 0 && this.tool !== "back") {
-      this.askRow(i);
-      clearTimeout(this.speaking);
-      this.speaking = setTimeout(() => (this.live.textContent = this.wordOf(i)), 300);
-    }
-    for (const plot of [this.map, this.straight]) if (!plot.node.hidden) plot.mark();
-    if (i < 0) this.showDetails();
+    this.show();
+    clearTimeout(this.speaking);
+    if (i < 0 || this.tool === "back") return;
+    this.askRows();
+    this.speaking = setTimeout(() => (this.live.textContent = this.wordOf(i)), 300);
   }
 
-  askRow(i) {
-    const [row, { model }] = [this.rowOf(i), this.model];
-    const ask = (causes) => this.ask("row", { row, causes }, (answer) => {
-      if (model !== this.model.model) return;
-      this.told.set(answer.row, answer);
-      this.showDetails();
-      this.map.mark();
-    });
+  // Ask for the rows that are shown, one after the other: what they are, and after a rest their causes.
+  askRows(causes = false) {
+    const { model } = this.model;
+    const rows = [this.hovered, ...this.pins, this.focus].filter((i) => i >= 0).map((i) => this.rowOf(i));
+    const [untold, bare] = [rows.find((i) => !this.told.has(i)), rows.find((i) => !this.told.get(i)?.explained)];
     clearTimeout(this.resting);
-    if (!this.told.has(row)) ask(false);
-    if (!this.told.get(row)?.causes)
-      if (this.pins.includes(i)) ask(true);
-      else this.resting = setTimeout(() => (this.hovered === i || this.focus === i) && ask(true), PAUSE);
-    this.showDetails();
+    if (bare !== undefined && !causes) this.resting = setTimeout(() => this.askRows(true), PAUSE);
+    const row = causes ? bare : untold;
+    if (row === undefined) return;
+    this.ask("row", { row, causes }, (answer) => {
+      if (model !== this.model.model) return;
+      this.told.set(row, { ...answer, explained: causes });
+      this.show();
+      this.askRows();
+    });
   }
 
   pin(i) {
     if (i < 0) return;
-    this.pins = this.pins.includes(i) ? this.pins.filter((k) => k !== i) : [...this.pins.slice(-1), i];
     this.focus = i;
-    this.showPins();
+    this.setPins(this.pins.includes(i) ? this.pins.filter((k) => k !== i) : [...this.pins.slice(-1), i]);
     this.live.textContent = `Row ${this.rowOf(i)} is ${this.pins.includes(i) ? "pinned" : "not pinned any more"}`;
-    this.askRow(i);
-    this.redraw();
   }
-  unpin() {
-    this.pins = [];
-    this.showPins();
-    this.showDetails();
-    this.redraw();
-  }
-  showPins() {
+  setPins(pins) {
     clearInterval(this.playing);
-    this.steps = null;
-    this.walkBox.hidden = this.pins.length < 1;
-    this.walkButton.disabled = this.pins.length < 2;
-    this.walkSlider.hidden = true;
+    Object.assign(this, { pins, steps: null });
+    this.askRows();
+    this.show();
   }
 
   // Numbers as a picture: the first of `range` is the paper, the second the ink.
@@ -877,14 +817,19 @@ class App {
     paint.putImageData(image, 0, 0);
     return canvas;
   }
-  figures(...items) {
-    const figures = () => items.map(([values, name, ...shades]) =>
-      make("figure", {}, this.picture(values, name, ...shades), name));
-    return this.info.image && make("div", { class: "pictures" }, figures());
+  figures(items) {
+    return this.info.image && make("div", { class: "pictures" }, items.map(([values, name, ...shades]) =>
+      make("figure", {}, this.picture(values, name, ...shades), name)));
   }
 
-  showDetails() {
+  // Everything that follows from the state, but for the points of the maps.
+  showState() {
     if (!this.info) return;
+    this.map.mark();
+    this.straight.mark();
+    this.walkBox.hidden = this.pins.length < 1;
+    this.walkButton.disabled = this.pins.length < 2;
+    this.walkSlider.hidden = !this.steps;
     const rows = this.pins.map((i, k) => ({ told: this.told.get(this.rowOf(i)), mark: "AB"[k] }));
     const pinned = rows.filter((item) => item.told);
     const at = this.hovered >= 0 ? this.hovered : pinned.length ? -1 : this.focus;
@@ -930,7 +875,7 @@ class App {
       causes && chart("td", causeChart(causes[j], most)));
     if (causes) pictures.push([causes, "contributions", [0, most], rgb(PALETTE[1])]);
     const left = columns.length - order.length;
-    return [this.figures(...pictures), make("table", { class: two && "two" }, make("thead", {}, make("tr", {}, head)),
+    return [this.figures(pictures), make("table", { class: two && "two" }, make("thead", {}, make("tr", {}, head)),
       make("tbody", {}, order.map(line))),
       left ? note(`The ${order.length} that stand out most, of ${columns.length} columns.`) : null];
   }
@@ -944,13 +889,12 @@ class App {
   }
   backTo(at) {
     this.probe.at = at;
-    this.map.mark();
+    this.show();
     this.ask("back", { at, row: this.probe.row }, ({ cells, error, share, arrays: [values] }) => {
       if (!this.probe) return;
       Object.assign(this.probe, { cells, error, share, values, found: at });
       this.live.textContent = `Pre-image found, error ${figure(error, 3)}`;
-      this.showDetails();
-      this.map.mark();
+      this.show();
     });
   }
   backNodes({ row, cells, found, error, share, values }) {
@@ -961,41 +905,36 @@ class App {
       this.tableOf([{ told: { cells }, mark: "" }], [[values, "pre-image"]])];
   }
 
+  get step() {
+    return this.steps?.[Number(this.walkSlider.value)];
+  }
   play() {
     clearInterval(this.playing);
-    if (this.steps) {
-      this.begin();
+    if (!this.steps) {
+      this.ask("walk", { rows: this.pins.map((i) => this.rowOf(i)) }, ({ cells, arrays: [values, x, y] }) => {
+        const d = values.length / x.length;
+        const part = (i) => values.subarray(i * d, (i + 1) * d);
+        this.steps = cells.map((row, i) => ({ cells: row, values: part(i), at: [x[i], y[i]] }));
+        this.play();
+      });
       return;
     }
-    this.ask("walk", { rows: this.pins.map((i) => this.rowOf(i)) }, ({ cells, arrays: [values, x, y] }) => {
-      const d = values.length / x.length;
-      const part = (i) => values.subarray(i * d, (i + 1) * d);
-      this.steps = cells.map((row, i) => ({ cells: row, values: part(i), at: [x[i], y[i]] }));
-      this.begin();
-    });
-  }
-  begin() {
     const last = this.steps.length - 1;
-    const first = this.still.matches ? Math.round(last / 2) : 0;
-    Object.assign(this.walkSlider, { hidden: false, max: last, value: first });
-    this.showStep();
-    if (this.still.matches) return;
-    this.playing = setInterval(() => {
-      if (!this.steps || Number(this.walkSlider.value) >= last) clearInterval(this.playing);
-      else this.showStep((this.walkSlider.value = Number(this.walkSlider.value) + 1));
+    Object.assign(this.walkSlider, { max: last, value: this.still.matches ? Math.round(last / 2) : 0 });
+    this.show();
+    if (!this.still.matches) this.playing = setInterval(() => {
+      if (this.walkSlider.value >= last) clearInterval(this.playing);
+      this.walkSlider.stepUp();
+      this.show();
     }, FRAME);
   }
   pause() {
     clearInterval(this.playing);
-    this.showStep();
-  }
-  showStep() {
-    this.showDetails();
-    this.map.mark();
+    this.show();
   }
   stepNodes(pinned) {
-    const [{ cells, values }, n] = [this.steps[Number(this.walkSlider.value)], this.steps.length];
-    const step = `${Number(this.walkSlider.value) + 1} of ${n}`;
+    const [{ cells, values }, n] = [this.step, this.steps.length];
+    const step = `${this.steps.indexOf(this.step) + 1} of ${n}`;
     const [a, b] = pinned.map(({ told, mark }) => [told.cells, `row ${told.row} ${mark}`]);
     const pictures = [a, [values, `step ${step}`], b].filter((item) => item);
     return [make("h2", {}, "Walk"),
@@ -1006,36 +945,30 @@ class App {
   // Selection
 
   setTool(tool) {
-    for (const item of this.tools.children) press(item, item.dataset.tool === tool);
+    for (const item of this.tools.children) press(item, item.dataset.name === tool);
     this.tool = tool;
     this.putDown();
-    this.showDetails();
-    this.map.mark();
+    this.show();
   }
   closeLasso() {
     const corners = this.lasso;
-    Object.assign(this, { lasso: [], tracing: false });
+    this.lasso = [];
     if (corners.length > 2) this.choose(this.map.inside(corners));
-    this.map.mark();
+    this.show();
   }
   choose(points, rows = points.map((i) => this.rowOf(i))) {
+    const [n, none] = [rows.length, "No rows selected: use the lasso, or the alarm."];
     this.chosen = points.length ? new Uint8Array(this.map.x.length) : null;
     for (const i of points) this.chosen[i] = 1;
     this.picked = rows;
-    this.live.textContent = `${count(rows.length, "row")} selected`;
-    this.showSelected();
-    this.redraw();
-  }
-  showSelected() {
-    const n = this.picked.length;
-    const none = "No rows selected: use the lasso, or the alarm.";
-    this.selectedText.textContent = n ? `${count(n, "row")} selected.` : none;
+    this.live.textContent = this.selectedText.textContent = n ? `${count(n, "row")} selected.` : none;
     this.rowsButton.disabled = !n;
+    this.redraw();
   }
   clear() {
     this.focus = -1;
     this.putDown();
-    this.unpin();
+    this.setPins([]);
     this.choose([]);
   }
   showAll() {
@@ -1047,10 +980,9 @@ class App {
   // Linear PCA beside the map, pictures on it
 
   gotLinear({ shares, arrays: [x, y] }) {
-    const told = (j) => `component ${j + 1} (${percent(shares[j] || 0)})`;
     this.straightShares = shares;
     this.straight.setPoints(x, y, false);
-    this.straight.name.textContent = `linear PCA: ${told(0)} × ${told(1)}`;
+    this.straight.name.textContent = `linear PCA: ${axisName(0, shares)} × ${axisName(1, shares)}`;
     this.showFacts(this.model);
     this.drawScree(this.screeShares);
   }
@@ -1095,23 +1027,18 @@ class App {
     const bars = shares.map((share, j) => {
       const height = Math.max(1, up(share));
       return make("svg:rect", { x: 2 + j * step, y: HIGH - 14 - height, width: Math.max(1, step - 1.5), height,
-        class: j < q ? "held" : "free" }, make("svg:title", {}, `component ${j + 1}: ${percent(share)}`));
+        class: j < q ? "held" : "free" }, make("svg:title", {}, axisName(j, shares)));
     });
     const points = joined(straight.map((share, j) => [2 + (j + 0.5) * step, HIGH - 14 - up(share)]));
     const told = `Shares of ${count(shares.length, "component")}; the model has ${q}`;
     fill(this.screeBox, chart(told, bars, make("svg:polyline", { points, class: "straight" }), label(2, HIGH - 2, "1"),
       label(WIDE - 2, HIGH - 2, String(shares.length), "end"), label(WIDE - 2, 10, percent(top), "end")));
-    const now = { "aria-valuemax": shares.length, "aria-valuenow": q, "aria-valuetext": told };
-    for (const [name, value] of Object.entries(now)) this.screeBox.setAttribute(name, value);
+    Object.assign(this.scree, { max: shares.length, value: q });
+    this.scree.style.setProperty("--thumb", `${100 / shares.length}%`); // its places are the bars
+    this.scree.setAttribute("aria-valuetext", told);
   }
-  keyScree(event) {
-    const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    this.setComponents(Number(this.components.value) + step);
-  }
-  setComponents(q) {
-    this.components.value = clamp(q, 1, this.screeShares.length);
+  setComponents() {
+    this.fields.components.value = this.scree.value;
     this.refit();
   }
 
@@ -1122,24 +1049,17 @@ class App {
   }
   showAlarm() {
     const { limits, flagged, expected, name, law } = this.alarm;
-    const [k, n, low, high] = [Number(this.limit.value), flagged.at(-1) || 1, limits.at(-1), limits[0]];
-    const at = (m) => 2 + (Math.log1p(m) / Math.log1p(n)) * (WIDE - 4);
-    const up = (v) => HIGH - 14 - ((v - low) / (high - low || 1)) * (HIGH - 22);
-    const [across, down] = [up(limits[k]), at(flagged[k])];
-    const points = joined(limits.map((v, j) => [at(flagged[j]), up(v)]));
-    fill(this.alarmBox, chart("Novelty of all rows, largest first", make("svg:polyline", { class: "curve", points }),
+    const [k, last, low, high] = [this.limit.valueAsNumber, limits.length - 1 || 1, limits.at(-1), limits[0]];
+    const place = (v, j) => [2 + (j / last) * (WIDE - 4), HIGH - 14 - ((v - low) / (high - low || 1)) * (HIGH - 22)];
+    const [down, across] = place(limits[k], k);
+    fill(this.alarmBox, chart("Novelty of the rows, largest first",
+      make("svg:polyline", { class: "curve", points: joined(limits.map(place)) }),
       make("svg:path", { class: "limit", d: `M0 ${across}H${WIDE}M${down} 4V${HIGH - 14}` }),
       label(2, HIGH - 2, "most unusual"), label(WIDE - 2, HIGH - 2, "most usual", "end")));
     this.alarmText.textContent = `Limit ${figure(limits[k])} (${name}) flags ${count(flagged[k], "row")}; `
       + `${figure(expected[k], 3)} expected by chance, by ${law}.`;
     this.limit.setAttribute("aria-valuetext", this.alarmText.textContent);
     this.flagButton.disabled = !flagged[k];
-  }
-  moveLimit(t) {
-    const { flagged } = this.alarm;
-    const m = Math.expm1(t * Math.log1p(flagged.at(-1) || 1));
-    this.limit.value = flagged.reduce((best, f, j) => (Math.abs(f - m) < Math.abs(flagged[best] - m) ? j : best), 0);
-    this.showAlarm();
   }
   showFlagged() {
     const rows = Array.from(this.alarm.arrays[1].subarray(0, this.alarm.flagged[Number(this.limit.value)]));
@@ -1159,23 +1079,24 @@ class App {
   }
   showRecipe(kind = this.recipeKind) {
     this.recipeKind = kind;
-    for (const tab of this.recipeTabs.children) press(tab, tab.dataset.kind === kind);
+    for (const tab of this.recipeTabs.children) press(tab, tab.dataset.name === kind);
     this.recipe.textContent = this.model.recipe[kind];
+  }
+  copy() {
+    const refused = "The browser does not allow copying: select the lines.";
+    navigator.clipboard.writeText(this.recipe.textContent).then(() => this.say("Copied."), () => this.say(refused));
   }
   openFile(file) {
     if (!file) return;
-    this.status.textContent = "Reading the table …";
+    this.say("Reading the table …");
     this.file.value = "";
-    this.lines.table.send(file, (info) => {
-      this.opened(info);
-      this.say(`${file.name} is open.`);
-    }, "text/csv");
+    this.ask("table", file, (info) => this.opened(info), "text/csv");
   }
 
   // What is said
 
   say(text) {
-    this.status.textContent = this.live.textContent = text;
+    this.status.textContent = text;
   }
   fail(text) {
     this.errorText.textContent = text;
@@ -1187,24 +1108,20 @@ class App {
       return;
     }
     this.fail((error.stopped ? "" : FAILURES[kind] || "") + error.message);
-    if (!this.info) this.status.textContent = "";
     this.over ||= error.over;
-    if (this.model) this.status.textContent = "The model before is still shown.";
+    if (!this.info) this.say("");
+    if (this.model) this.say("The model before is still shown.");
     if (kind === "fit" && this.model?.settings) this.showSettings(this.model.settings);
   }
   ended() {
     if (this.closed) return;
     if (!this.over) this.fail(STOPPED);
     this.progress.hidden = this.stopButton.hidden = true;
-    this.status.textContent = "Not connected";
+    this.say("Not connected");
   }
-  showBusy(busy) {
-    clearTimeout(this.showing);
-    const on = busy.kind === "fit" || busy.kind === "table";
-    const show = () => (this.progress.hidden = this.stopButton.hidden = !on);
-    if (on && this.stopButton.hidden) this.showing = setTimeout(show, 300); // a quick fit shows no progress
-    else show();
-    this.progress.value = busy.done || 0;
+  showBusy({ kind, done }) {
+    this.progress.hidden = this.stopButton.hidden = kind !== "fit" && kind !== "table";
+    this.progress.value = done || 0;
   }
 
   close() {
