@@ -153,7 +153,9 @@ def test_mouse(browser, tanks):
     browser.mouse((middle, top + 200), (middle + 40, top + 230))
     browser.until(f"{APP}.probe?.cells && !{APP}.lines.back.busy && {APP}.probe.found[0] === {APP}.probe.at[0]")
     at, row = browser.value(f"{APP}.probe.at"), browser.value(f"{APP}.probe.row")
-    error = browser.value("Number(document.querySelector('[data-error]').dataset.error)")
+    told = "Number(document.querySelector('[data-error]')?.dataset.error)"
+    browser.until(f"{told} === {APP}.probe.error")
+    error = browser.value(told)
     assert error == view.map.preimages(view.point((0, 1), at, row)[None]).error[0]
 
     browser.key("1")
