@@ -26,7 +26,7 @@ TYPICAL = (0.05, 0.5, 0.95)  # quantiles that a value is shown beside
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A table with the choice of its variables; ``given`` is the recipe of a model that was fitted before."""
+    """A table with the choice of its variables."""
 
     table: Table
     columns: list[str]
@@ -35,7 +35,6 @@ class Data:
     missing: str = "error"
     categorical: str = "auto"
     image: tuple[int, int] | None = None
-    given: Recipe | None = None
     notes: list[str] = field(default_factory=list)
     code: str | None = None  # Python that makes the rows X, if they come from no file
     marks: dict[tuple[str, bool], float] = field(default_factory=dict)  # γ by the median rule, once it was computed
@@ -113,10 +112,9 @@ def of_table(
         notes.append(f"{int((~kept).sum())} rows with empty cells are left out.")
         table = table.take(np.flatnonzero(kept))
         _check_size(len(table), len(variables), name)
-    cells = [table.columns[c] for c in variables]
-    shape = None if any(x.dtype == object for x in cells) else picture_shape(np.column_stack(cells))
+    shape = None if encoded else picture_shape(np.column_stack([table.columns[c] for c in variables]))
     _check_image(image, len(variables))
-    return Data(table, variables, name, target, missing, categorical, image or shape, None, notes)
+    return Data(table, variables, name, target, missing, categorical, image or shape, notes)
 
 
 def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data:
@@ -135,7 +133,7 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data
     found = image or (None if recipe.categories else picture_shape(recipe.encode(table)))
     _check_image(image, len(recipe.columns))
     target = recipe.target if recipe.target in table.names else None
-    return Data(table, recipe.columns, name, target, filled, "one-hot", found, recipe, notes)
+    return Data(table, recipe.columns, name, target, filled, "one-hot", found, notes)
 
 
 def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:
@@ -150,8 +148,7 @@ def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> D
         table = replace(table, columns=table.columns | {label: values})
     names = [name for name in table.names if name != label]
     data = of_table(table, table.source, columns=names, target=label, missing="error", categorical="error")
-    whole = len(data.columns) == len(table.names) - (label is not None)
-    return replace(data, given=data.rows(False)[0] if whole else None, code="# X: the rows that were given")
+    return replace(data, code="# X: the rows that were given")
 
 
 def rows_of(model: Any) -> Any:
@@ -169,7 +166,7 @@ def digits() -> Data:
     found = load_digits()
     names = [f"pixel {i} {j}" for i in range(8) for j in range(8)]  # pictures of 8 by 8
     code = "from sklearn.datasets import load_digits\n\nX, y = load_digits(return_X_y=True)"
-    return replace(of_rows(found.data, names, found.target), name="digits", given=None, code=code)
+    return replace(of_rows(found.data, names, found.target), name="digits", code=code)
 
 
 def all_columns(source: str) -> Callable[..., list[str]]:

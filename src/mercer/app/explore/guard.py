@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable
-from typing import Any
-from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_BYTES = 32
 HEADERS = {
@@ -29,13 +30,11 @@ TOKEN_HEADER = "x-mercer-token"
 API = "/api/"
 TYPES = ("application/json", "text/csv")
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
 
 class Guard:
     """Refuses requests before the application sees them, and puts the security headers on every answer."""
 
-    def __init__(self, app: Any, host: str, port: int):
+    def __init__(self, app: ASGIApp, host: str, port: int):
         self.app = app
         self.host = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.origin = f"http://{self.host}"
@@ -48,20 +47,18 @@ class Guard:
         """The address to open, with the token."""
         return f"{self.origin}/?token={self.token}"
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what is allowed."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # policy violation
             return
-        refusal = self.refusal(scope, _read(scope))
-        if refusal is None:
-            await self.app(scope, receive, self._secured(scope, send))
-        else:
-            await _refuse(self._secured(scope, send), *refusal)
+        refusal = self.refusal(scope, Headers(scope=scope))
+        refused = refusal and PlainTextResponse(refusal[1], refusal[0], {"connection": "close"})
+        await (refused or self.app)(scope, receive, self._secured(scope, send))
 
-    def refusal(self, scope: dict[str, Any], headers: dict[str, list[str]]) -> tuple[int, str] | None:
+    def refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Return the status and the reason why a request is refused, or None."""
-        if headers.get("host") != [self.host]:
+        if headers.getlist("host") != [self.host]:
             return 421, "This host is not served here."
         if not scope["path"].startswith(API):
             if scope["method"] != "GET":
@@ -69,52 +66,36 @@ class Guard:
             return None if self._has_token(scope) or self._has_cookie(headers) else (403, NO_TOKEN)
         if scope["method"] != "POST":
             return 405, "Only POST is allowed here."
-        site = headers.get("sec-fetch-site", ["none"])[0]
-        if headers.get("origin") != [self.origin] or site not in {"same-origin", "none"}:
+        site = headers.get("sec-fetch-site", "none")
+        if headers.getlist("origin") != [self.origin] or site not in {"same-origin", "none"}:
             return 403, "The request does not come from this page."
-        if not _same(headers.get(TOKEN_HEADER, [""])[0], self.token):
+        if not _same(headers.get(TOKEN_HEADER, ""), self.token):
             return 403, NO_TOKEN
-        if headers.get("content-type", [""])[0].partition(";")[0].strip().lower() not in TYPES:
+        if headers.get("content-type", "").partition(";")[0].strip().lower() not in TYPES:
             return 415, "The content type must be application/json or text/csv."
         return None
 
-    def _has_token(self, scope: dict[str, Any]) -> bool:
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=8)
-        return scope["path"] == "/" and _same(query.get("token", [""])[0], self.token)
+    def _has_token(self, scope: Scope) -> bool:
+        return scope["path"] == "/" and _same(QueryParams(scope["query_string"]).get("token", ""), self.token)
 
-    def _has_cookie(self, headers: dict[str, list[str]]) -> bool:
-        pairs = (part.strip().partition("=") for line in headers.get("cookie", []) for part in line.split(";"))
+    def _has_cookie(self, headers: Headers) -> bool:
+        pairs = (part.strip().partition("=") for line in headers.getlist("cookie") for part in line.split(";"))
         return any(name == self.cookie_name and _same(value, self.cookie) for name, _, value in pairs)
 
-    def _secured(self, scope: dict[str, Any], send: Send) -> Send:
+    def _secured(self, scope: Scope, send: Send) -> Send:
         """Return ``send`` with our headers on the answer, and the cookie where the token was shown."""
         new = dict(HEADERS)
         if scope["method"] == "GET" and self._has_token(scope):
             new["Set-Cookie"] = f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
-        more = [(name.lower().encode(), value.encode()) for name, value in new.items()]
 
-        async def secured(message: dict[str, Any]) -> None:
+        async def secured(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *more]
+                MutableHeaders(scope=message).update(new)
             await send(message)
 
         return secured
 
 
-def _read(scope: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the headers by name; one that was sent twice has two values, and matches no single one."""
-    found: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
-
-
 def _same(given: str, secret: str) -> bool:
     """Compare in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
-
-
-async def _refuse(send: Send, status: int, reason: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": reason.encode()})

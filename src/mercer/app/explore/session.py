@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from io import BufferedReader, BytesIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from ...tables import Recipe, write
 from ...tables.text import read_text
 from .. import recipes
 from .data import Data, all_columns, colours, free, of_rows, of_table, rows_of
-from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, as_number, as_whole, has_width, models
+from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, checked, has_width, models
 from .view import View
 
 KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
 DRAWN = 100_000  # rows on the map: a random part of larger tables
 MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
+FAR = 1e100  # a point of the map
 COMPONENTS = 10  # of the first model, as of the command line
 WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
@@ -41,7 +43,7 @@ class Session:
 
     def __init__(self, data: Data, model: Any = None, recipe: Recipe | None = None, X: Any = None):
         self.views: OrderedDict[str, View] = OrderedDict()
-        self.count = 0
+        self.keys = (f"m{i}" for i in count(1))
         self._take(data)
         if model is not None:
             recipe = data.rows(False)[0] if recipe is None else recipe
@@ -68,8 +70,8 @@ class Session:
         """Return the session of a fitted model on rows, by default those that it keeps."""
         rows = rows_of(model) if X is None else X
         data = of_rows(rows, names, target)
-        as_given = isinstance(rows, np.ndarray) and data.given is not None
-        return cls(data, model, data.given, rows if as_given else None)
+        as_given = isinstance(rows, np.ndarray) and len(data.columns) == rows.shape[1]
+        return cls(data, model, X=rows if as_given else None)
 
     def table(self, text: bytes) -> Answer:
         """Replace the rows by those of a CSV text."""
@@ -135,8 +137,7 @@ class Session:
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             view = make()
             view.Y  # noqa: B018  the coordinates belong to the time of a fit
-        self.count += 1
-        key = f"m{self.count}"
+        key = next(self.keys)
         self.views[key] = view
         if len(self.views) > KEPT:
             self.views.popitem(last=False)
@@ -198,7 +199,7 @@ class Session:
 
     def row(self, view: View, body: dict[str, Any]) -> Answer:
         """All about one row."""
-        i = as_whole(body.get("row"), "row", len(view.data))
+        i = checked(body.get("row"), "row", 0, len(view.data) - 1)
         causes, reason = view.contributions(i) if body.get("causes") is True else (None, "")
         return {
             "row": i,
@@ -225,8 +226,9 @@ class Session:
         if not isinstance(at, list) or len(at) != 2:
             raise Refused("at must be two numbers.")
         row = body.get("row")
-        row = None if row is None else as_whole(row, "row", len(view.data))
-        y = view.point(axes, (as_number(at[0], "at"), as_number(at[1], "at")), row)
+        if row is not None:
+            checked(row, "row", 0, len(view.data) - 1)
+        y = view.point(axes, tuple(checked(value, "at", -FAR, FAR, whole=False) for value in at), row)
         units, error, n_iter = view.back(y)
         share = error / view.map.total_variance_ if view.map.total_variance_ > 0 else 0.0
         told = {"cells": view.cells(units), "error": error, "share": share, "n_iter": n_iter, "y": y.tolist()}
@@ -306,7 +308,7 @@ def _axes(given: Any, view: View) -> tuple[int, int]:
     q = max(2, view.Y.shape[1])  # a model of one component is drawn on a line
     if not isinstance(given, list) or len(given) != 2:
         raise Refused("axes must be two components.")
-    return as_whole(given[0], "axes", q), as_whole(given[1], "axes", q)
+    return checked(given[0], "axes", 0, q - 1), checked(given[1], "axes", 0, q - 1)
 
 
 def _two(Y: Any, axes: tuple[int, int]) -> Any:
@@ -316,7 +318,7 @@ def _two(Y: Any, axes: tuple[int, int]) -> Any:
 def _rows(given: Any, n: int, most: int, least: int = 1) -> list[int]:
     if not isinstance(given, list) or not least <= len(given) <= most:
         raise Refused(f"Choose from {least} to {most} rows.")
-    return [as_whole(row, "row", n) for row in given]
+    return [checked(row, "row", 0, n - 1) for row in given]
 
 
 def _few_words(data: Data, name: str) -> bool:

@@ -50,11 +50,8 @@ class Settings:
                 raise Refused(f"{name} must be one of {', '.join(words)}.")
         if not isinstance(settings.scale, bool):
             raise Refused("scale must be true or false.")
-        for name, (low, high) in RANGES.items():
-            value = as_number(getattr(settings, name), name)
-            if not low <= value <= high or (name != "width" and not isinstance(getattr(settings, name), int)):
-                kind = "number" if name == "width" else "whole number"
-                raise Refused(f"{name} must be a {kind} from {low:g} to {high:g}.")
+        for name, ends in RANGES.items():
+            checked(getattr(settings, name), name, *ends, whole=name != "width")
         if len(data) > LANDMARKS_FROM and settings.model not in MANY_ROWS:
             raise Refused(
                 f"A {settings.model} model is fitted here to at most {LANDMARKS_FROM:,} rows, and the table has "
@@ -99,15 +96,9 @@ def reference(kernel: str, data: Data, scale: bool) -> float | None:
     return data.marks[kernel, scale]
 
 
-def as_number(value: Any, name: str) -> float:
-    """Return a finite number of a request."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        raise Refused(f"{name} must be a finite number.")
-    return float(value)
-
-
-def as_whole(value: Any, name: str, most: int) -> int:
-    """Return a whole number of a request, from 0 up to ``most`` − 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
-        raise Refused(f"{name} must be a whole number from 0 to {most - 1}.")
+def checked(value: Any, name: str, low: float, high: float, whole: bool = True) -> Any:
+    """Return a number of a request, if it is one within its limits."""
+    kinds = int if whole else int | float
+    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+        raise Refused(f"{name} must be a {'whole ' * whole}number from {low:g} to {high:g}.")
     return value
