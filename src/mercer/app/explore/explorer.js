@@ -32,18 +32,19 @@ const STOPPED = "The server has stopped. Start mercer explore again, and open th
 const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot be opened. ", fit: "The fit failed. ",
   back: "There is no way back here. ", walk: "There is no walk here. " };
 
-// What stays: `data-is` names an element as the page's code does, `data-waits` what cannot be used without a model.
+// What stays. `data-is` names an element, `data-click` and `data-input` the method that answers the event (called with
+// `data-name`), and `data-waits` is of no use without a model.
 const slider = (name, label) => `<label class="line" data-is="${name}Line"><span></span>
   <input type="range" name="${name}" aria-label="${label}"></label>`;
 const page = (helpId) => `<div class="inner">
   <header><h1 data-is="title">mercer explore</h1><span data-is="about" class="soft small"></span>
-    <span class="grow"></span><button data-is="openButton">Open CSV …</button>
-    <input data-is="file" type="file" accept=".csv,text/csv" aria-label="A CSV file" hidden></header>
+    <span class="grow"></span><button data-is="openButton" data-click="browse">Open CSV …</button>
+    <input data-is="file" data-input="openFile" type="file" accept=".csv,text/csv" aria-label="A CSV file" hidden></header>
   <div data-is="error" class="error" role="alert" hidden><span data-is="errorText" class="grow"></span>
-    <button data-is="closeButton">Close</button></div>
+    <button data-click="dismiss">Close</button></div>
   <div data-is="body" class="body" inert>
     <div class="side fit" role="region" aria-label="Model">
-      <section data-is="fit"><h2>Fit</h2>
+      <section data-is="fit" data-input="refit"><h2>Fit</h2>
         <label class="line"><span>Model</span><select name="model" aria-label="Model"></select></label>
         <label class="line"><span>Kernel</span><select name="kernel" aria-label="Kernel"></select></label>
         ${slider("width", "Width of the kernel, as a multiple of the median rule")}
@@ -55,42 +56,48 @@ const page = (helpId) => `<div class="inner">
         <dl data-is="facts"></dl><div data-is="warnings" class="warn"></div></section>
       <section data-waits><h2>Variance</h2>
         <div class="chart"><div data-is="screeBox"></div>
-          <input data-is="scree" type="range" min="1" aria-label="Components, on their shares of the variance"></div>
+          <input data-is="scree" data-input="setComponents" type="range" min="1"
+            aria-label="Components, on their shares of the variance"></div>
         <p class="small soft">Bars: shares of the variance in feature space. Line: linear PCA, of the data's. A click
           or the arrow keys set the number.</p></section>
       <section data-waits><h2>Alarm</h2>
         <div class="chart"><div data-is="alarmBox"></div>
-          <input data-is="limit" type="range" aria-label="Limit of the novelty"></div>
-        <p data-is="alarmText" class="small"></p><button data-is="flagButton">Show these</button></section>
+          <input data-is="limit" data-input="showAlarm" type="range" aria-label="Limit of the novelty"></div>
+        <p data-is="alarmText" class="small"></p>
+        <button data-is="flagButton" data-click="showFlagged">Show these</button></section>
       <section data-waits><h2>Out</h2><p data-is="selectedText" class="small soft"></p>
-        <div class="buttons"><button data-is="rowsButton">Rows (CSV)</button>
-          <button data-is="modelButton">Model (.mercer)</button></div>
+        <div class="buttons"><button data-is="rowsButton" data-click="export" data-name="rows">Rows (CSV)</button>
+          <button data-is="modelButton" data-click="export" data-name="save">Model (.mercer)</button></div>
         <div class="buttons"><div data-is="recipeTabs" class="tools" role="group" aria-label="Recipe as">
-          <button data-name="python">Python</button><button data-name="command">Command</button></div>
-          <button data-is="copyButton">Copy</button></div>
+          <button data-click="showRecipe" data-name="python">Python</button>
+          <button data-click="showRecipe" data-name="command">Command</button></div>
+          <button data-click="copy">Copy</button></div>
         <pre data-is="recipe" tabindex="0" aria-label="Lines that make the same model"></pre></section></div>
     <main class="stage">
       <div class="bar">
         <div data-is="tools" class="tools" role="group" aria-label="What dragging does">
-          <button data-name="look" title="Look (key 1)" aria-pressed="true">Look</button>
-          <button data-name="lasso" title="Lasso (key 2)" aria-pressed="false">Lasso</button>
-          <button data-name="back" title="Back to data (key 3)" aria-pressed="false">Back to data</button></div>
-        <button data-is="allButton" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
-        <select data-is="horizontal" aria-label="Horizontal component"></select>
-        <select data-is="vertical" aria-label="Vertical component"></select>
-        <label class="small soft">colour <select data-is="colourBy" aria-label="Colour by"></select></label>
-        <button data-is="linearButton" title="Linear PCA of the same rows beside it (key L)" aria-pressed="false">
-          Linear PCA</button>
-        <button data-is="pictureButton" title="Pictures on the map (key I)" aria-pressed="false">Pictures</button></div>
-      <div data-is="plots" class="plots" data-waits></div>
+          <button data-click="setTool" data-name="look" title="Look (key 1)" aria-pressed="true">Look</button>
+          <button data-click="setTool" data-name="lasso" title="Lasso (key 2)" aria-pressed="false">Lasso</button>
+          <button data-click="setTool" data-name="back" title="Back to data (key 3)" aria-pressed="false">Back to data</button></div>
+        <button data-click="showAll" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
+        <select data-is="horizontal" data-input="setAxes" aria-label="Horizontal component"></select>
+        <select data-is="vertical" data-input="setAxes" aria-label="Vertical component"></select>
+        <label class="small soft">colour
+          <select data-is="colourBy" data-input="recolour" aria-label="Colour by"></select></label>
+        <button data-is="linearButton" data-click="toggleLinear" aria-pressed="false"
+          title="Linear PCA of the same rows beside it (key L)">Linear PCA</button>
+        <button data-is="pictureButton" data-click="toggleThumbnails" aria-pressed="false"
+          title="Pictures on the map (key I)">Pictures</button></div>
+      <div data-is="plots" class="plots" data-waits><div data-is="legend" class="legend" aria-hidden="true"></div>
+        <div data-is="notes" class="notes" role="note"></div></div>
       <div class="under"><span data-is="status" role="status">Reading the table …</span>
         <progress data-is="progress" max="1" value="0" aria-label="How far the computation is" hidden></progress>
-        <button data-is="stopButton" hidden>Stop</button></div></main>
+        <button data-is="stopButton" data-click="stop" hidden>Stop</button></div></main>
     <div class="side row" role="region" aria-label="Row"><section>
       <div data-is="walkBox" class="walk" hidden>
-        <div class="buttons"><button data-is="walkButton" title="Walk from A to B (key W)">Walk from A to B</button>
-          <button data-is="unpinButton">Unpin</button></div>
-        <input data-is="walkSlider" type="range" aria-label="Where on the walk from A to B"></div>
+        <div class="buttons"><button data-is="walkButton" data-click="play"
+          title="Walk from A to B (key W)">Walk from A to B</button> <button data-click="setPins">Unpin</button></div>
+        <input data-is="walkSlider" data-input="pause" type="range" aria-label="Where on the walk from A to B"></div>
       <div data-is="details" class="details"></div></section></div></div>
   <div id="${helpId}" class="hidden">Arrow keys move to the next row, Enter pins it, plus and minus zoom, Shift with
     arrows pans, 0 shows all. Key 2: lasso; arrows move the cross, Space sets a corner, Enter closes. Key 3: back to
@@ -452,25 +459,14 @@ class App {
     this.map = new Plot(this, "Map of the rows");
     this.straight = new Plot(this, "Linear PCA of the same rows");
     this.straight.node.hidden = true;
-    this.legend = make("div", { class: "legend", "aria-hidden": "true" });
-    this.notes = make("div", { class: "notes", role: "note" });
-    this.map.node.append(this.legend, this.notes);
-    this.plots.append(this.map.node, this.straight.node);
+    this.plots.prepend(this.map.node, this.straight.node);
     this.axisSelects = [this.horizontal, this.vertical];
     this.openButton.hidden = !this.link.watch;
-    const named = (act) => ({ target }) => target.dataset.name && act(target.dataset.name);
-    const clicks = { openButton: () => this.file.click(), closeButton: () => (this.error.hidden = true),
-      stopButton: () => this.link.ask("stop", {}).catch(() => {}), allButton: () => this.showAll(),
-      linearButton: () => this.toggleLinear(), pictureButton: () => this.toggleThumbnails(),
-      flagButton: () => this.showFlagged(), rowsButton: () => this.export("rows", { rows: this.picked }),
-      modelButton: () => this.export("save", {}), copyButton: () => this.copy(), walkButton: () => this.play(),
-      unpinButton: () => this.setPins([]), tools: named((name) => this.setTool(name)),
-      recipeTabs: named((name) => this.showRecipe(name)) };
-    const changes = { fit: () => this.refit(), horizontal: () => this.setAxes(), vertical: () => this.setAxes(),
-      colourBy: () => this.recolour(), scree: () => this.setComponents(), limit: () => this.showAlarm(),
-      walkSlider: () => this.pause(), file: () => this.openFile(this.file.files[0]) };
-    for (const [name, act] of Object.entries(clicks)) this[name].addEventListener("click", act);
-    for (const [name, act] of Object.entries(changes)) this[name].addEventListener("input", act);
+    for (const kind of ["click", "input"])
+      this.root.addEventListener(kind, ({ target }) => {
+        const { [kind]: method, name } = target.closest(`[data-${kind}]`)?.dataset || {};
+        if (method) this[method](name);
+      });
     for (const plot of [this.map, this.straight]) this.listenTo(plot);
     this.keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
     this.keys.addEventListener("keydown", (this.onKey = (event) => this.key(event)));
@@ -478,6 +474,15 @@ class App {
     el.append(this.root);
   }
 
+  browse() {
+    this.file.click();
+  }
+  dismiss() {
+    this.error.hidden = true;
+  }
+  stop() {
+    this.link.ask("stop", {}).catch(() => {});
+  }
   listenForFiles() {
     const drop = (event) => {
       event.preventDefault();
@@ -799,7 +804,7 @@ class App {
     this.setPins(this.pins.includes(i) ? this.pins.filter((k) => k !== i) : [...this.pins.slice(-1), i]);
     this.live.textContent = `Row ${this.rowOf(i)} is ${this.pins.includes(i) ? "pinned" : "not pinned any more"}`;
   }
-  setPins(pins) {
+  setPins(pins = []) {
     clearInterval(this.playing);
     Object.assign(this, { pins, steps: null });
     this.askRows();
@@ -1055,6 +1060,7 @@ class App {
     fill(this.alarmBox, chart("Novelty of the rows, largest first",
       make("svg:polyline", { class: "curve", points: joined(limits.map(place)) }),
       make("svg:path", { class: "limit", d: `M0 ${across}H${WIDE}M${down} 4V${HIGH - 14}` }),
+      make("svg:circle", { class: "b", cx: down, cy: across, r: 4.5 }),
       label(2, HIGH - 2, "most unusual"), label(WIDE - 2, HIGH - 2, "most usual", "end")));
     this.alarmText.textContent = `Limit ${figure(limits[k])} (${name}) flags ${count(flagged[k], "row")}; `
       + `${figure(expected[k], 3)} expected by chance, by ${law}.`;
@@ -1069,8 +1075,8 @@ class App {
 
   // Out
 
-  export(kind, body) {
-    this.ask(kind, body, ({ name, arrays: [bytes] }) => {
+  export(kind) {
+    this.ask(kind, { rows: this.picked }, ({ name, arrays: [bytes] }) => {
       const address = URL.createObjectURL(new Blob([bytes]));
       make("a", { href: address, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(address), 10000);
@@ -1086,7 +1092,7 @@ class App {
     const refused = "The browser does not allow copying: select the lines.";
     navigator.clipboard.writeText(this.recipe.textContent).then(() => this.say("Copied."), () => this.say(refused));
   }
-  openFile(file) {
+  openFile(file = this.file.files[0]) {
     if (!file) return;
     this.say("Reading the table …");
     this.file.value = "";
