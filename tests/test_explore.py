@@ -356,13 +356,12 @@ def test_only_models_that_landmarks_serve_take_many_rows():
 
 
 def test_a_large_table_is_sampled_and_fitted_by_landmarks(monkeypatch):
-    monkeypatch.setattr("mercer.app.explore.session.DRAWN", 1000)
+    monkeypatch.setattr("mercer.app.explore.data.DRAWN", 1000)
     session = Session.of(mercer.KernelPCA(2).fit(datasets.moons(n=50)[0]), datasets.moons(n=LANDMARKS_FROM + 100)[0])
-    info = session.answer("open", {})[0]
+    info, (drawn,) = session.answer("open", {})
     assert "landmarks" in info["notes"][0]
     assert "chosen at random" in info["notes"][1]
     header, (x, _) = fitted(session)
-    drawn = session.answer("drawn", {})[1][0]
     assert len(x) == len(drawn) == 1000
     assert header["solver"] == "Landmarks"
     assert np.all(x == session.views[header["model"]].Y[drawn, 0])

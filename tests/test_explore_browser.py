@@ -122,7 +122,8 @@ def test_mouse(browser, tanks):
     view = current(browser, tanks)
     row = lonely(browser)
     browser.point(*place(browser, row))
-    browser.until(f"{APP}.hovered === {row} && {APP}.told.get({row})?.causes && {SHOWN}.textContent.includes('contrib')")
+    browser.until(f"{APP}.hovered === {row} && {APP}.told.get({row})?.causes")
+    browser.until(f"{SHOWN}.textContent.includes('contribution')")
     novelty = browser.value("Number(document.querySelector('[data-novelty]').dataset.novelty)")
     assert novelty == view.model.reconstruction_error(view.X)[row]
     assert browser.value(f"{APP}.map.x[{row}]") == np.float32(view.model.transform(view.X)[row, 0])
@@ -254,7 +255,8 @@ def test_keyboard_alone(browser, tanks):
 def changed(browser, select, value):
     """Choose an option as a user does: the page hears of it by the event alone."""
     browser.value(
-        f"(() => {{ const e = {APP}.{select}; e.value = '{value}'; e.dispatchEvent(new Event('input', {{ bubbles: true }})) }})()"
+        f"(() => {{ const e = {APP}.{select}; e.value = '{value}'; "
+        "e.dispatchEvent(new Event('input', { bubbles: true })) })()"
     )
 
 

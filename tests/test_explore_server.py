@@ -320,11 +320,11 @@ def test_requests_are_answered_one_after_the_other_also_of_one_kind(monkeypatch)
         running.pop()
         return {"number": body["number"]}, []
 
-    monkeypatch.setattr(Session, "drawn", slow)
+    monkeypatch.setattr(Session, "fit", slow)
     found = {}
 
     def send(number):
-        found[number] = ask(explorer, "drawn", {"number": number})
+        found[number] = ask(explorer, "fit", {"number": number})
 
     threads = [threading.Thread(target=send, args=(i,)) for i in range(3)]
     for sender in threads:
@@ -355,9 +355,9 @@ def test_a_computation_ends_where_it_should(how, monkeypatch):
         while True:
             time.sleep(0.01)
 
-    monkeypatch.setattr(Session, "drawn", endless)
+    monkeypatch.setattr(Session, "fit", endless)
     found = []
-    sender = threading.Thread(target=lambda: found.append(ask(explorer, "drawn")))
+    sender = threading.Thread(target=lambda: found.append(ask(explorer, "fit")))
     sender.start()
     assert begun.wait(10)
     if how == "stop":
@@ -375,7 +375,7 @@ def test_a_computation_ends_where_it_should(how, monkeypatch):
 def test_a_fit_is_stopped_between_two_tiles(monkeypatch):
     explorer, thread = own(seconds=0.0)
     body = {"settings": {"components": 3}, "axes": [0, 1]}
-    explorer.session._take(of_rows(datasets.three_tanks(n=2000)[0]))
+    explorer.session.data = of_rows(datasets.three_tanks(n=2000)[0])
     status, _, answer = ask(explorer, "fit", body)
     assert status == 409, answer
     assert json.loads(answer)["stopped"]
@@ -401,8 +401,8 @@ def test_a_fault_of_ours_is_told_and_the_server_goes_on(monkeypatch, capsys):
     def fault(session, body):
         raise KeyError("oops")
 
-    monkeypatch.setattr(Session, "drawn", fault)
-    status, _, body = ask(explorer, "drawn")
+    monkeypatch.setattr(Session, "fit", fault)
+    status, _, body = ask(explorer, "fit")
     assert status == 500
     assert "inside mercer: KeyError" in json.loads(body)["error"]
     assert ask(explorer)[0] == 200

@@ -17,6 +17,7 @@ MOST_ROWS = 2_000_000
 MOST_COLUMNS = 5_000
 MOST_CELLS = 100_000_000  # 800 MB of float64
 LEAST_ROWS = 3
+DRAWN = 100_000  # rows on the map: a random part of larger tables
 LEAST_SIDE = 8  # of a picture that is found without being named
 SMOOTH = 0.3  # mean correlation of neighbouring columns from which a square of columns is taken for a picture
 LOOKED_AT = 500  # rows by which that is judged
@@ -50,6 +51,12 @@ class Data:
             recipe = learn(self.table, self.columns, scale=scale, **options)  # type: ignore[arg-type]
             self.learned[scale] = recipe, recipe.apply(self.table)[0]
         return self.learned[scale]
+
+    @cached_property
+    def drawn(self) -> Any:
+        """The rows on the map: all of them, or a random part of a large table."""
+        n, rng = len(self), np.random.default_rng(0)
+        return np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
 
     @cached_property
     def labels(self) -> Any:
@@ -120,9 +127,6 @@ def of_table(
 def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data:
     """Take the rows of a table as the recipe of a fitted model asks for them."""
     match = recipe.match(table.names, table.named, name)
-    missing = [column for column, there in match.items() if there not in table.columns]
-    if missing:
-        raise TableError(f"{name}: the column {missing[0]!r} is missing.")
     beside = {c: c for c in table.names if c not in match.values() and c not in match}
     table = table.renamed(match | beside)
     _, kept = recipe.apply(table)
@@ -164,9 +168,8 @@ def digits() -> Data:
     from sklearn.datasets import load_digits
 
     found = load_digits()
-    names = [f"pixel {i} {j}" for i in range(8) for j in range(8)]  # pictures of 8 by 8
     code = "from sklearn.datasets import load_digits\n\nX, y = load_digits(return_X_y=True)"
-    return replace(of_rows(found.data, names, found.target), name="digits", code=code)
+    return replace(of_rows(found.data, found.feature_names, found.target), name="digits", code=code)
 
 
 def all_columns(source: str) -> Callable[..., list[str]]:

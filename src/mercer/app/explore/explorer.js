@@ -4,7 +4,6 @@
 const PALETTE = ["#2f7ed8", "#ec6a1f", "#16a085", "#a45fd6", "#d8a013", "#e0507f", "#6f8299", "#12a9c4", "#93653f",
   "#74a832"];
 const RAMP = ["#3b4cc0", "#2f7ed8", "#12a9c4", "#74a832", "#d8a013", "#ec6a1f"];
-const MISSING = "#9aa3b2";
 const GLIDE = 450; // milliseconds of a move from one map to the next
 const MANY = 40000; // points from which their edges are hard: that is five times faster
 const NEAR = 14; // pixels within which a row is pointed at
@@ -36,10 +35,14 @@ const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot
 // `data-name`), and `data-waits` is of no use without a model.
 const slider = (name, label) => `<label class="line" data-is="${name}Line"><span></span>
   <input type="range" name="${name}" aria-label="${label}"></label>`;
+const plot = (name, helpId, hidden) => `<div class="plot" ${hidden}><canvas aria-hidden="true"></canvas><div></div>
+  <svg class="over" tabindex="0" role="application" aria-label="${name}" aria-roledescription="map"
+    aria-describedby="${helpId}"></svg><div class="name"></div></div>`;
 const page = (helpId) => `<div class="inner">
   <header><h1 data-is="title">mercer explore</h1><span data-is="about" class="soft small"></span>
     <span class="grow"></span><button data-is="openButton" data-click="browse">Open CSV …</button>
-    <input data-is="file" data-input="openFile" type="file" accept=".csv,text/csv" aria-label="A CSV file" hidden></header>
+    <input data-is="file" data-input="openFile" type="file" accept=".csv,text/csv" aria-label="A CSV file"
+      hidden></header>
   <div data-is="error" class="error" role="alert" hidden><span data-is="errorText" class="grow"></span>
     <button data-click="dismiss">Close</button></div>
   <div data-is="body" class="body" inert>
@@ -78,7 +81,8 @@ const page = (helpId) => `<div class="inner">
         <div data-is="tools" class="tools" role="group" aria-label="What dragging does">
           <button data-click="setTool" data-name="look" title="Look (key 1)" aria-pressed="true">Look</button>
           <button data-click="setTool" data-name="lasso" title="Lasso (key 2)" aria-pressed="false">Lasso</button>
-          <button data-click="setTool" data-name="back" title="Back to data (key 3)" aria-pressed="false">Back to data</button></div>
+          <button data-click="setTool" data-name="back" title="Back to data (key 3)" aria-pressed="false">Back to
+            data</button></div>
         <button data-click="showAll" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
         <select data-is="horizontal" data-input="setAxes" aria-label="Horizontal component"></select>
         <select data-is="vertical" data-input="setAxes" aria-label="Vertical component"></select>
@@ -88,7 +92,9 @@ const page = (helpId) => `<div class="inner">
           title="Linear PCA of the same rows beside it (key L)">Linear PCA</button>
         <button data-is="pictureButton" data-click="toggleThumbnails" aria-pressed="false"
           title="Pictures on the map (key I)">Pictures</button></div>
-      <div data-is="plots" class="plots" data-waits><div data-is="legend" class="legend" aria-hidden="true"></div>
+      <div data-is="plots" class="plots" data-waits>
+        ${plot("Map of the rows", helpId, "")} ${plot("Linear PCA of the same rows", helpId, "hidden")}
+        <div data-is="legend" class="legend" aria-hidden="true"></div>
         <div data-is="notes" class="notes" role="note"></div></div>
       <div class="under"><span data-is="status" role="status">Reading the table …</span>
         <progress data-is="progress" max="1" value="0" aria-label="How far the computation is" hidden></progress>
@@ -143,11 +149,10 @@ const joined = (points) => points.map((point) => point.join()).join(" ");
 // What is asked for several times before the next frame is done once.
 function once(work) {
   let asked = 0;
-  const run = () => {
+  return () => (asked ||= requestAnimationFrame(() => {
     asked = 0;
     work();
-  };
-  return () => (asked ||= requestAnimationFrame(run));
+  }));
 }
 
 function figure(value, digits = 4) {
@@ -168,6 +173,7 @@ const abgr = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 const parts = (colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
 const cssOf = (colour) => `rgb(${parts(colour).join(" ")})`;
 const mixed = (a, b, share) => a.map((value, i) => Math.round(value + (b[i] - value) * share));
+const MISSING = abgr(rgb("#9aa3b2"));
 const SHADES = PALETTE.map((hex) => abgr(rgb(hex)));
 const RAMP_SHADES = Uint32Array.from({ length: 256 }, (_, i) => {
   const at = (i / 255) * (RAMP.length - 1);
@@ -181,38 +187,12 @@ function ends(values) {
 }
 const blend = (a, b, s) => b.map((value, i) => a[i] + (value - a[i]) * s);
 
-// Requests of one kind: one under way, and of those that wait only the newest.
-class Line {
-  constructor(app, kind) {
-    Object.assign(this, { app, kind, busy: false, next: null });
-  }
-  async send(...request) {
-    this.next = request;
-    if (this.busy) return;
-    this.busy = true;
-    while (this.next) {
-      const [body, done, type] = this.next;
-      this.next = null;
-      try {
-        done(await this.app.link.ask(this.kind, body, type));
-      } catch (error) {
-        this.app.failed(error, this.kind);
-      }
-    }
-    this.busy = false;
-  }
-}
-
 // A scatter plot: points on a canvas, and marks above it.
 class Plot {
-  constructor(app, name) {
-    this.base = make("canvas", { "aria-hidden": "true" });
-    this.over = make("svg:svg", { class: "over", tabindex: "0", role: "application", "aria-label": name,
-      "aria-roledescription": "map", "aria-describedby": app.helpId });
-    [this.lens, this.name] = [make("div"), make("div", { class: "name" })];
-    this.node = make("div", { class: "plot" }, this.base, this.lens, this.over, this.name);
+  constructor(app, node) {
+    [this.base, this.lens, this.over, this.name] = node.children;
     this.base.style.position = "absolute"; // else it would size what it is sized by, until there is style
-    Object.assign(this, { app, x: new Float32Array(0), y: new Float32Array(0), view: { x: 0, y: 0, scale: 1 } });
+    Object.assign(this, { app, node, x: new Float32Array(0), y: new Float32Array(0), view: { x: 0, y: 0, scale: 1 } });
     this.draw = once(() => this.paint());
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this.node);
@@ -432,9 +412,19 @@ class App {
     this.ask("open", {}, (info) => this.opened(info));
   }
 
-  ask(kind, body, done, type) {
-    const line = (this.lines[kind] ||= new Line(this, kind));
-    line.send(type ? body : { model: this.model?.model, axes: this.axes, ...body }, done, type);
+  // Requests of one kind: one is under way, and of those that wait only the newest is sent.
+  async ask(kind, body, done, type) {
+    const line = (this.lines[kind] ||= { busy: false });
+    const given = type ? body : { model: this.model?.model, axes: this.axes, ...body };
+    line.next = () => this.link.ask(kind, given, type).then(done);
+    if (line.busy) return;
+    line.busy = true;
+    while (line.next) {
+      const send = line.next;
+      line.next = null;
+      await send().catch((error) => this.failed(error, kind));
+    }
+    line.busy = false;
   }
 
   // What belongs to one table, and what a tool has begun.
@@ -456,10 +446,7 @@ class App {
     this.fields = Object.fromEntries(Array.from(this.fit.querySelectorAll("[name]"), (input) => [input.name, input]));
     this.unready = [...this.root.querySelectorAll("[data-waits]")];
     for (const part of this.unready) part.inert = true;
-    this.map = new Plot(this, "Map of the rows");
-    this.straight = new Plot(this, "Linear PCA of the same rows");
-    this.straight.node.hidden = true;
-    this.plots.prepend(this.map.node, this.straight.node);
+    [this.map, this.straight] = Array.from(this.plots.querySelectorAll(".plot"), (node) => new Plot(this, node));
     this.axisSelects = [this.horizontal, this.vertical];
     this.openButton.hidden = !this.link.watch;
     for (const kind of ["click", "input"])
@@ -611,7 +598,7 @@ class App {
     this.pictureButton.disabled = !info.image;
     press(this.pictureButton, false);
     this.show();
-    if (info.drawn < info.rows) this.ask("drawn", {}, (answer) => (this.numbers = answer.arrays[0]));
+    [this.numbers] = info.arrays; // none where all rows are drawn
     if (info.model) this.ask("map", { model: info.model }, (answer) => this.fitted(answer));
     else this.refit();
   }
@@ -655,7 +642,7 @@ class App {
     this.fillAxes();
     Object.assign(this.prediction, { hidden: !answer.predicts, textContent: answer.predicts || "prediction" });
     if (!answer.predicts && this.colourBy.value === "prediction") this.colourBy.value = "none";
-    if (this.colours.length !== x.length) this.plain(x.length);
+    if (this.colours.length !== x.length) this.paint(new Uint32Array(x.length).fill(SHADES[0]));
     this.map.setPoints(x, y, true);
     this.map.name.textContent = axes.map((j) => axisName(j, shares)).join(" × ");
     this.showFacts(answer);
@@ -707,47 +694,32 @@ class App {
 
   // Colours
 
-  plain(n) {
-    Object.assign(this, { values: null, words: null });
-    this.paint(new Uint32Array(n).fill(SHADES[0]));
-    fill(this.legend);
+  recolour() {
+    if (!this.model) return;
+    const by = this.colourBy.value;
+    if (by === "none") this.coloured({ words: null, ends: [], arrays: [new Float32Array(0)] });
+    else if (!by.startsWith("column")) this.ask("colour", { by }, (answer) => this.coloured(answer));
+    else this.ask("colour", { by: { column: this.info.colours[by.slice(7)] } }, (answer) => this.coloured(answer));
+  }
+  coloured({ words, ends: [low, high], arrays: [values] }) {
+    Object.assign(this, { values, words });
+    const shade = (v) => RAMP_SHADES[Math.round(255 * clamp((v - low) / (high - low || 1), 0, 1))];
+    const colour = (v) => (Number.isNaN(v) ? MISSING : words ? SHADES[v % SHADES.length] : shade(v));
+    this.paint(Uint32Array.from(this.map.x, (_, i) => (values.length ? colour(values[i]) : SHADES[0])));
+    const mark = (background, name = false) => {
+      const node = make("i", { class: name });
+      node.style.background = background; // the policy allows no style attribute
+      return node;
+    };
+    const [named, more] = [(words || []).slice(0, 12), (words || []).length - 12]; // all of them would cover the map
+    fill(this.legend, named.map((word, i) => make("span", {}, mark(PALETTE[i % PALETTE.length]), word)),
+      more > 0 && `and ${more} more`, !words && values.length > 0 && make("span", {}, figure(low, 3),
+        mark(`linear-gradient(to right, ${RAMP})`, "scale"), figure(high, 3)));
   }
   paint(colours) {
     this.colours = colours;
     this.dimmed = colours.map((colour) => abgr(mixed(parts(colour), this.theme.paper, 0.84)));
     this.redraw();
-  }
-
-  recolour() {
-    if (!this.model) return;
-    const by = this.colourBy.value;
-    if (by === "none") {
-      this.plain(this.map.x.length);
-      return;
-    }
-    const wanted = by.startsWith("column") ? { column: this.info.colours[Number(by.slice(7))] } : by;
-    this.ask("colour", { by: wanted }, ({ words, ends: [low, high], arrays: [values] }) => {
-      if (values.length !== this.map.x.length) return;
-      Object.assign(this, { values, words });
-      const missing = abgr(rgb(MISSING));
-      const shade = (v) => RAMP_SHADES[Math.round(255 * clamp((v - low) / (high - low || 1), 0, 1))];
-      const colour = (v) => (Number.isNaN(v) ? missing : words ? SHADES[v % SHADES.length] : shade(v));
-      this.drawLegend(low, high);
-      this.paint(Uint32Array.from(values, colour));
-    });
-  }
-
-  drawLegend(low, high) {
-    const mark = (name, background) => {
-      const node = make("i", { class: name });
-      node.style.background = background; // the policy allows no style attribute
-      return node;
-    };
-    const words = (this.words || []).slice(0, 12); // more would cover the map
-    const more = (this.words || []).length - words.length;
-    fill(this.legend, words.map((word, i) => make("span", {}, mark("", PALETTE[i % PALETTE.length]), word)),
-      more > 0 && `and ${more} more`, !this.words && make("span", {}, figure(low, 3),
-        mark("scale", `linear-gradient(to right, ${RAMP})`), figure(high, 3)));
   }
 
   retheme() {
@@ -764,7 +736,7 @@ class App {
     this.straight.draw();
   }
   wordOf(i) {
-    const value = this.values ? this.values[i] : NaN;
+    const value = this.values?.[i] ?? NaN;
     const word = this.words ? this.words[value] : Number.isNaN(value) ? "" : figure(value);
     return `row ${this.rowOf(i)}${word ? ` · ${word}` : ""}`;
   }
@@ -1165,23 +1137,18 @@ function causeChart(value, most) {
 
 // A notebook's widget as a link: questions and answers are its custom messages.
 function overWidget(model) {
-  const waiting = new Map();
-  let number = 0;
-  model.on("msg:custom", (message, buffers) => {
-    const [done, failed] = waiting.get(message.id) || [];
-    waiting.delete(message.id);
-    if (!done) return;
-    if (message.error) failed(new Error(message.error));
-    else {
-      const { buffer, byteOffset, byteLength } = buffers[0];
-      done(unpack(buffer.slice(byteOffset, byteOffset + byteLength)));
-    }
+  const waiting = new Map(); // under random names: each view of a widget hears the answers to all of them
+  model.on("msg:custom", ({ id, error }, [bytes]) => {
+    const { done, failed } = waiting.get(id) || {};
+    waiting.delete(id);
+    if (error) failed?.(new Error(error));
+    else done?.(unpack(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)));
   });
   return {
     ask: (kind, body) => new Promise((done, failed) => {
-      number += 1;
-      waiting.set(number, [done, failed]);
-      model.send({ id: number, kind, body });
+      const id = Math.random();
+      waiting.set(id, { done, failed });
+      model.send({ id, kind, body });
     }),
   };
 }

@@ -24,7 +24,6 @@ from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, c
 from .view import View
 
 KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
-DRAWN = 100_000  # rows on the map: a random part of larger tables
 MOST_PICTURES = 400
 MOST_WORDS = 1_000  # categories of a colour
 FAR = 1e100  # a point of the map
@@ -32,7 +31,7 @@ COMPONENTS = 10  # of the first model, as of the command line
 WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
 NO_FILE = "# The rows come from no file: use the lines of Python."
-OF_TABLE = ("open", "fit", "drawn")  # kinds of requests that name no model
+OF_TABLE = ("open", "fit")  # kinds of requests that name no model
 OF_MODEL = ("map", "novelty", "colour", "linear", "scree", "row", "pictures", "back", "walk", "rows", "save")
 KINDS = OF_TABLE + OF_MODEL
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
@@ -44,17 +43,11 @@ class Session:
     def __init__(self, data: Data, model: Any = None, recipe: Recipe | None = None, X: Any = None):
         self.views: OrderedDict[str, View] = OrderedDict()
         self.keys = (f"m{i}" for i in count(1))
-        self._take(data)
+        self.data = data
         if model is not None:
             recipe = data.rows(False)[0] if recipe is None else recipe
             X = recipe.apply(data.table)[0] if X is None else X
             self._enter(lambda: View(model, data, recipe, X), None)
-
-    def _take(self, data: Data) -> None:
-        self.data = data
-        rng = np.random.default_rng(0)
-        n = len(data)
-        self.points = np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
 
     def answer(self, kind: str, body: Any) -> Answer:
         """Answer one request; the kinds are those of ``KINDS``, and all but a few name a model."""
@@ -76,7 +69,7 @@ class Session:
     def table(self, text: bytes) -> Answer:
         """Replace the rows by those of a CSV text."""
         stream = BufferedReader(BytesIO(text))  # type: ignore[arg-type]
-        self._take(of_table(read_text(stream, "data.csv", all_columns("The table")), "data.csv"))
+        self.data = of_table(read_text(stream, "data.csv", all_columns("The table")), "data.csv")
         return self.open({})
 
     # requests
@@ -85,9 +78,9 @@ class Session:
         """What the page needs before there is a model."""
         data = self.data
         current = next((key for key in reversed(self.views) if self.views[key].data is data), None)
-        many, fewer = len(data) > LANDMARKS_FROM, len(self.points) < len(data)
+        many, fewer = len(data) > LANDMARKS_FROM, len(data.drawn) < len(data)
         notes = [f"More than {LANDMARKS_FROM:,} rows: models are fitted by landmarks."] if many else []
-        notes += [f"The map draws {DRAWN:,} rows, chosen at random."] if fewer else []
+        notes += [f"The map draws {len(data.drawn):,} rows, chosen at random."] if fewer else []
         most = min(int(RANGES["components"][1]), max(2, len(data) - 1))
         q = COMPONENTS if current is None else max(1, self.views[current].Y.shape[1])
         first = Settings(components=min(q, most), scale=data.image is None)  # pixels share their unit
@@ -109,8 +102,7 @@ class Session:
             "kernels": KERNEL_NAMES,
             "wide": [name for name in KERNEL_NAMES if has_width(name)],
             "ranges": ranges | {"width": WIDTH_SLIDER, "components": [1, most, 1]},
-            "drawn": len(self.points),
-        }, []
+        }, [data.drawn.astype(np.uint32)] if fewer else []
 
     def fit(self, body: dict[str, Any]) -> Answer:
         """Fit a model, and return its map."""
@@ -156,18 +148,11 @@ class Session:
     def map(self, view: View, body: dict[str, Any]) -> Answer:
         """The drawn rows on two components, and what is known of the model."""
         axes = _axes(body.get("axes"), view)
-        return {"axes": axes, **view.about}, [*_two(view.Y, axes)[self._drawn(view)].T]
-
-    def _drawn(self, view: View) -> Any:
-        return self.points if view.data is self.data else np.arange(min(len(view.data), DRAWN))
-
-    def drawn(self, body: dict[str, Any]) -> Answer:
-        """The numbers of the rows that are drawn."""
-        return {}, [self.points.astype(np.uint32)]
+        return {"axes": axes, **view.about}, [*_two(view.Y, axes)[view.data.drawn].T]
 
     def novelty(self, view: View, body: dict[str, Any]) -> Answer:
         """The novelty of the drawn rows, the rows in its order, and the positions of its limit."""
-        values = view.novelty[self._drawn(view)]
+        values = view.novelty[view.data.drawn]
         return {"name": view.novelty_name, **view.limits()}, [values, view.order.astype(np.uint32)]
 
     def colour(self, view: View, body: dict[str, Any]) -> Answer:
@@ -182,14 +167,14 @@ class Session:
             values, words = colours(view.data, by["column"])
         else:
             raise Refused("There is no such column to colour by. Reload the page.")
-        values = values[self._drawn(view)]
+        values = values[view.data.drawn]
         known = values[np.isfinite(values)]
         ends = np.quantile(known, [0.02, 0.98]).tolist() if len(known) else [0.0, 1.0]  # a few far values take no room
         return {"words": None if words is None else words[:MOST_WORDS], "ends": ends}, [values]
 
     def linear(self, view: View, body: dict[str, Any]) -> Answer:
         """The linear PCA of the same rows."""
-        Y = np.asarray(view.linear.transform(view.rows))[self._drawn(view)]
+        Y = np.asarray(view.linear.transform(view.rows))[view.data.drawn]
         shares = np.asarray(view.linear.explained_variance_ratio_).tolist()
         return {"shares": shares}, [*_two(Y, (0, 1)).T]
 
