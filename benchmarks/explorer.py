@@ -91,7 +91,7 @@ def measured(browser, n):
     thread = explorer.start()
     browser.show(1280, 800)
     browser.open(explorer.url)
-    browser.until(f"{APP}?.alarm && {APP}.straightShares && !{APP}.lines.scree.busy", PATIENCE)
+    browser.until(f"{APP}?.alarm && {APP}.straightShares && !{APP}.lines.linear.busy", PATIENCE)
     expression = MEASURE % {"app": APP, "repeats": REPEATS, "points": POINTS}
     answer = browser.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
     found = json.loads(answer["result"]["value"])

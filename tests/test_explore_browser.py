@@ -192,7 +192,7 @@ def test_controls(browser, tanks):
     q = browser.value(f"{APP}.model.components")
     assert q == current(browser, tanks).model.n_components != 10
     assert browser.value(f"{APP}.model.shares") == current(browser, tanks).model.explained_variance_ratio_.tolist()
-    browser.until(f"!{APP}.lines.novelty.busy && !{APP}.lines.scree.busy")
+    browser.until(f"!{APP}.lines.novelty.busy && !{APP}.lines.linear.busy")
     click(browser, f"{APP}.flagButton")
     flagged = browser.value(f"{APP}.picked.length")
     assert flagged == browser.value(f"{APP}.alarm.flagged[Number({APP}.limit.value)]") > 0
@@ -242,7 +242,7 @@ def test_keyboard_alone(browser, tanks):
     q, most = browser.value(f"[{APP}.model.components, {APP}.screeShares.length]")
     for key, wanted in (("ArrowRight", q + 1), ("ArrowLeft", q), ("Home", 1), ("End", most)):
         browser.key(key)
-        browser.until(f"{APP}.model.components === {wanted} && !{APP}.lines.fit.busy && !{APP}.lines.scree.busy")
+        browser.until(f"{APP}.model.components === {wanted} && !{APP}.lines.fit.busy && !{APP}.lines.linear.busy")
         assert browser.value(f"{APP}.scree.value") == str(wanted) == browser.value(f"{FIELDS}.components.value")
     for slider, key in (("fields.components", "ArrowLeft"), ("fields.width", "ArrowRight"), ("limit", "ArrowRight")):
         before = browser.value(f"{APP}.{slider}.value")

@@ -40,7 +40,7 @@ def record():
     for log_width in WIDTHS:
         body = {"settings": first | {"width": 10**log_width}, "axes": [0, 1]}
         key = ask(f"fit {log_width:g}", "fit", body)[0]["model"]
-        for kind in ("novelty", "linear", "scree"):
+        for kind in ("novelty", "linear"):
             ask(f"{kind} {key}", kind, {"model": key})
         for by in ("novelty", {"column": "target"}):
             name = by if isinstance(by, str) else by["column"]

@@ -628,7 +628,7 @@ class App {
 
   refit() {
     this.labelSettings();
-    this.status.textContent = "Fitting …";
+    this.say("Fitting …");
     this.ask("fit", { settings: this.settings() }, (answer) => this.fitted(answer));
   }
 
@@ -646,17 +646,18 @@ class App {
     this.map.setPoints(x, y, true);
     this.map.name.textContent = axes.map((j) => axisName(j, shares)).join(" × ");
     this.showFacts(answer);
+    this.say(`${answer.settings ? "Fitted" : "Mapped"} in ${figure(answer.seconds, 2)} s`);
+    if (!answer.components) this.fail("The rows are all alike: no component holds any variance. Choose other columns.");
     this.recolour();
     this.drawScree(shares);
     this.ask("novelty", {}, (found) => this.gotNovelty(found));
     this.ask("linear", {}, (found) => this.gotLinear(found));
-    this.ask("scree", {}, (found) => answer === this.model && this.drawScree(found.shares));
     this.setPins(this.pins);
     if (this.probe) this.backTo(this.probe.at);
     this.showRecipe();
   }
 
-  showFacts({ kernel, shares, settings, kind, solver, passes, anchors, outside, standIn, ...model }) {
+  showFacts({ kernel, shares, settings, kind, solver, passes, anchors, outside, standIn, warnings }) {
     const straight = this.straightShares || [];
     const facts = {
       Kernel: kernel.replace(/(\d\.\d{4})\d+/g, "$1…"),
@@ -670,10 +671,7 @@ class App {
     };
     const known = Object.entries(facts).filter(([, text]) => text);
     fill(this.facts, known.map(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
-    fill(this.warnings, model.warnings.map((text) => make("p", {}, text)));
-    this.status.textContent = `${settings ? "Fitted" : "Mapped"} in ${figure(model.seconds, 2)} s`;
-    if (model.components === 0)
-      this.fail("The rows are all alike: no component holds any variance. Choose other columns.");
+    fill(this.warnings, warnings.map((text) => make("p", {}, text)));
   }
 
   fillAxes() {
@@ -956,12 +954,12 @@ class App {
 
   // Linear PCA beside the map, pictures on it
 
-  gotLinear({ shares, arrays: [x, y] }) {
+  gotLinear({ shares, scree, arrays: [x, y] }) {
     this.straightShares = shares;
     this.straight.setPoints(x, y, false);
     this.straight.name.textContent = `linear PCA: ${axisName(0, shares)} × ${axisName(1, shares)}`;
     this.showFacts(this.model);
-    this.drawScree(this.screeShares);
+    this.drawScree(scree);
   }
   toggleLinear() {
     const shown = this.straight.node.hidden;
@@ -995,7 +993,6 @@ class App {
   // Charts
 
   drawScree(shares) {
-    if (!shares) return;
     this.screeShares = shares;
     const [q, straight] = [this.model.components, (this.straightShares || []).slice(0, shares.length)];
     const top = Math.max(...shares, ...straight, 1e-9);

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import __version__
 from ...tables import Recipe, write
 from ...tables.text import read_text
 from .. import recipes
@@ -32,7 +31,7 @@ WIDTH_SLIDER = [-3, 3, 0.05]  # log10 of the least and the most, and one step
 
 NO_FILE = "# The rows come from no file: use the lines of Python."
 OF_TABLE = ("open", "fit")  # kinds of requests that name no model
-OF_MODEL = ("map", "novelty", "colour", "linear", "scree", "row", "pictures", "back", "walk", "rows", "save")
+OF_MODEL = ("map", "novelty", "colour", "linear", "row", "pictures", "back", "walk", "rows", "save")
 KINDS = OF_TABLE + OF_MODEL
 Answer = tuple[dict[str, Any], list[Any]]  # a header of plain values, and arrays
 
@@ -86,7 +85,6 @@ class Session:
         first = Settings(components=min(q, most), scale=data.image is None)  # pixels share their unit
         ranges = {name: [*ends, 1] for name, ends in RANGES.items()}
         return {
-            "version": __version__,
             "name": data.name,
             "rows": len(data),
             "columns": data.columns,
@@ -173,14 +171,10 @@ class Session:
         return {"words": None if words is None else words[:MOST_WORDS], "ends": ends}, [values]
 
     def linear(self, view: View, body: dict[str, Any]) -> Answer:
-        """The linear PCA of the same rows."""
+        """The linear PCA of the same rows, and the shares of more components than the model has."""
         Y = np.asarray(view.linear.transform(view.rows))[view.data.drawn]
         shares = np.asarray(view.linear.explained_variance_ratio_).tolist()
-        return {"shares": shares}, [*_two(Y, (0, 1)).T]
-
-    def scree(self, view: View, body: dict[str, Any]) -> Answer:
-        """The shares of the first components."""
-        return {"shares": view.scree}, []
+        return {"shares": shares, "scree": view.scree}, [*_two(Y, (0, 1)).T]
 
     def row(self, view: View, body: dict[str, Any]) -> Answer:
         """All about one row."""
@@ -189,7 +183,6 @@ class Session:
         return {
             "row": i,
             "cells": view.data.cells(i),
-            "coordinates": view.Y[i].tolist(),
             "novelty": float(view.novelty[i]),
             "below": float(np.mean(view.novelty < view.novelty[i])),
             "p": float(view.p_values[i]),
@@ -203,7 +196,7 @@ class Session:
     def pictures(self, view: View, body: dict[str, Any]) -> Answer:
         """The variables of some rows, for pictures on the map."""
         rows = _rows(body.get("rows"), len(view.data), MOST_PICTURES)
-        return {"rows": rows}, [view.data.rows(False)[1][rows].ravel()]
+        return {}, [view.data.rows(False)[1][rows].ravel()]
 
     def back(self, view: View, body: dict[str, Any]) -> Answer:
         """The pre-image of a point of the map."""
@@ -213,10 +206,10 @@ class Session:
         row = body.get("row")
         if row is not None:
             checked(row, "row", 0, len(view.data) - 1)
-        y = view.point(axes, tuple(checked(value, "at", -FAR, FAR, whole=False) for value in at), row)
-        units, error, n_iter = view.back(y)
+        y = view.point(axes, [checked(value, "at", -FAR, FAR, whole=False) for value in at], row)
+        units, error = view.back(y)
         share = error / view.map.total_variance_ if view.map.total_variance_ > 0 else 0.0
-        told = {"cells": view.cells(units), "error": error, "share": share, "n_iter": n_iter, "y": y.tolist()}
+        told = {"cells": view.cells(units), "error": error, "share": share, "y": y.tolist()}
         return told, [units if view.data.image else np.zeros(0)]
 
     def walk(self, view: View, body: dict[str, Any]) -> Answer:
@@ -225,7 +218,7 @@ class Session:
         first, last = _rows(body.get("rows"), len(view.data), 2, least=2)
         units, Y = view.walk(first, last)
         plane = _two(Y, axes)
-        return {"cells": [view.cells(row) for row in units], "rows": [first, last]}, [units.ravel(), *plane.T]
+        return {"cells": [view.cells(row) for row in units]}, [units.ravel(), *plane.T]
 
     # what the user takes away
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -76,7 +77,7 @@ class View:
 
     # the way back
 
-    def point(self, axes: tuple[int, int], at: tuple[float, float], row: int | None) -> Any:
+    def point(self, axes: tuple[int, int], at: Sequence[float], row: int | None) -> Any:
         """Return all coordinates of a point of the map: the others are those of a row, or of the rows around."""
         set_ = {j: value for j, value in zip(axes, at, strict=True) if j < self.Y.shape[1]}
         if row is None:
@@ -88,10 +89,10 @@ class View:
         y[list(set_)] = list(set_.values())
         return y
 
-    def back(self, y: Any) -> tuple[Any, float, int]:
-        """Return the pre-image of coordinates in the table's units, its squared error, and the iterations."""
+    def back(self, y: Any) -> tuple[Any, float]:
+        """Return the pre-image of coordinates in the table's units, and its squared error."""
         found = self.map.preimages(np.asarray(y)[None])
-        return self.units(found.X)[0], float(found.error[0]), int(found.n_iter[0])
+        return self.units(found.X)[0], float(found.error[0])
 
     def walk(self, first: int, last: int) -> tuple[Any, Any]:
         """Return rows between two rows in the table's units, and the coordinates that they are the pre-images of."""
