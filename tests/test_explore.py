@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -272,6 +274,30 @@ def test_a_model_alone_shows_the_rows_it_keeps():
     assert session.answer("open", {})[0]["rows"] == 60
     with pytest.raises(ValueError, match="give the rows"):
         Session.of(mercer.KernelPCAMixture(2, random_state=0).fit(X))
+
+
+def test_what_python_gives_is_checked():
+    X = datasets.moons(n=60)[0]
+    model = mercer.KernelPCA(2).fit(X)
+    with pytest.raises(NotFittedError, match="KernelPCA instance is not fitted"):
+        Session.of(mercer.KernelPCA(2), X)
+    with pytest.raises(ValueError, match="1 name for 2 columns"):
+        Session.of(model, X, names=["a"])
+    with pytest.raises(ValueError, match="there are 60 rows"):
+        Session.of(model, X, target=[0, 1])
+    with pytest.raises(ValueError, match="rows of numbers"):
+        Session.of(mercer.KernelPCA(2, kernel="spectrum").fit(["abc", "abd", "xyz"] * 4))
+
+
+def test_a_model_of_sparse_rows():
+    """Its pre-images are sparse; contributions need dense ones, and the page says so."""
+    X = sparse.csr_matrix(datasets.moons(n=60)[0])
+    session = Session.of(mercer.KernelPCA(2).fit(X), X)
+    body = {"model": "m1", "axes": [0, 1], "row": 0, "causes": True, "at": [0, 0]}
+    told = session.answer("row", body)[0]
+    assert told["causes"] is None
+    assert "dense rows" in told["reason"]
+    assert len(session.answer("back", body)[0]["cells"]) == 2
 
 
 def test_tables_with_gaps_words_and_empty_columns():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.text import plural
 from ...tables import Recipe, Table, TableError, learn
 from ...tables.check import ENCODED, LEFT_OUT, REFUSED, column_findings
 from ...tables.table import as_table, categories_of, is_missing
@@ -142,12 +143,19 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data
 
 def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:
     """Take an array or a data frame as it is; ``target`` is a class for each row."""
-    table = as_table(X.toarray() if hasattr(X, "toarray") else X)
+    try:
+        table = as_table(dense(X))
+    except ValueError as error:
+        raise ValueError(f"The explorer shows rows of numbers, and these are others: {error}.") from None
+    if names is not None and len(names) != len(table.names):
+        raise ValueError(f"{plural(len(names), 'name')} for {plural(len(table.names), 'column')} were given.")
     if names is not None:
         table = table.renamed(dict(zip(map(str, names), table.names, strict=True)))
     label = None if target is None else free("target", table.columns)
     if label is not None:
         values = np.asarray(target)
+        if values.shape != (len(table),):
+            raise ValueError(f"target has the shape {values.shape}, and there are {len(table)} rows.")
         values = values.astype(float) if values.dtype.kind in "biuf" else np.array([str(v) for v in values], object)
         table = replace(table, columns=table.columns | {label: values})
     names = [name for name in table.names if name != label]
@@ -211,6 +219,11 @@ def colours(data: Data, name: str) -> tuple[Any, list[str] | None]:
     return np.array([code.get(word, np.nan) for word in values], float), words
 
 
+def dense(X: Any) -> Any:
+    """Return rows that are not sparse."""
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
 def free(name: str, taken: Container[str]) -> str:
     """Return a name that no column has yet."""
     while name in taken:
@@ -220,7 +233,7 @@ def free(name: str, taken: Container[str]) -> str:
 
 def _check_size(n: int, d: int, name: str) -> None:
     if n < LEAST_ROWS:
-        raise TableError(f"{name}: it has {n} row{'s' * (n != 1)}, and a map needs at least {LEAST_ROWS}.")
+        raise TableError(f"{name}: it has {plural(n, 'row')}, and a map needs at least {LEAST_ROWS}.")
     if d > MOST_COLUMNS:
         raise TableError(f"{name}: it has {d} variables, and the explorer takes {MOST_COLUMNS}. Choose with --columns.")
     if n > MOST_ROWS or n * d > MOST_CELLS:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincc, ndtr
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ...kernels import RBF, Precomputed
 from ...models.kernel_pca import KernelPCA
 from ...models.monitor.contributions import contributions
 from ...models.pipelines import parts
 from ...tables import Recipe
-from .data import Data
+from .data import Data, dense
 from .settings import LANDMARKS_FROM, SEED, Refused
 
 NEIGHBOURS = 10  # rows whose mean gives the coordinates that a point of the map leaves open
@@ -42,6 +43,7 @@ class View:
         inside = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
         self.prepared, last = parts(inside)
         self.steps = list(inside.steps[:-1]) if isinstance(inside, Pipeline) else []
+        check_is_fitted(last)
         self.rows = np.asarray(self.prepared(X))
         self.own_map = hasattr(last, "subspace_") and hasattr(last, "preimages")
         self.estimator = inside if self.own_map else None
@@ -102,7 +104,7 @@ class View:
 
     def units(self, rows: Any) -> Any:
         """Return rows of the map's model as columns of numbers in the table's units."""
-        X = np.asarray(rows, float)
+        X = np.asarray(dense(rows), float)
         for name, step in reversed(self.steps):
             X = _undone(step, X, name)
         return X * self.recipe.scale + self.recipe.mean
@@ -175,7 +177,10 @@ class View:
             return None, "The kernel has no derivative."
         if self.rows.shape[1] != self.X.shape[1]:
             return None, "The pipeline makes other columns of the table's."
-        found = contributions(self.estimator, self.X[row : row + 1], "spe")[0]
+        try:
+            found = contributions(self.estimator, self.X[row : row + 1], "spe")[0]
+        except ValueError as error:  # of a pre-image method that cannot serve these rows
+            return None, str(error)
         texts, encoded = self.recipe.categories, self.recipe.encoded
         widths = [len(texts[name]) if name in encoded else 1 for name in self.recipe.columns]
         return np.add.reduceat(found, np.cumsum([0, *widths[:-1]])).tolist(), ""
