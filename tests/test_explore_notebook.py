@@ -75,6 +75,9 @@ const model = {
 const el = document.createElement("div"); // not yet on the page, as in a notebook
 window.close_ = widget.render({ model, el });
 document.getElementById("cell").append(el);
+const other = document.createElement("div"); // a new view of the same output
+document.body.append(other);
+window.closeOther = widget.render({ model, el: other });
 </script>"""
 
 
@@ -112,9 +115,12 @@ def test_the_module_as_a_widget(tmp_path):
         browser.show(1280, 900)
         browser.open(f"http://127.0.0.1:{server.server_port}/")
         browser.until(f"{app}?.map.x.length === 600 && {app}.alarm")
+        other = "document.body.lastElementChild.explorer"
+        browser.until(f"{other}?.map.x.length === 600 && {other}.alarm")
+        browser.value("window.closeOther()")
         model = browser.value(f"{app}.model.model")
         assert browser.value(f"{app}.theme.paper") == [255, 255, 255]
-        browser.value(f"(() => {{ const app = {app}; app.width.value = 1; app.refit() }})()")
+        browser.value(f"(() => {{ const app = {app}; app.fields.width.value = 1; app.refit() }})()")
         browser.until(f"{app}.model.model !== '{model}'")
         assert browser.value(f"{app}.root.classList.contains('widget')")
         browser.until(f"!Object.values({app}.lines).some((line) => line.busy)")
@@ -179,7 +185,7 @@ def test_the_widget_in_jupyterlab(lab, tmp_path):
         browser.until(shown, PATIENCE)
         browser.until(f"{app}.alarm", PATIENCE)
         model = browser.value(f"{app}.model.model")
-        browser.value(f"(() => {{ const app = {app}; app.width.value = 1; app.refit() }})()")
+        browser.value(f"(() => {{ const app = {app}; app.fields.width.value = 1; app.refit() }})()")
         browser.until(f"{app}.model.model !== '{model}'", PATIENCE)
         assert browser.value(f"{app}.root.classList.contains('widget')")
         if folder := os.environ.get("MERCER_SCREENSHOTS"):
