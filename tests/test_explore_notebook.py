@@ -188,6 +188,13 @@ def test_the_widget_in_jupyterlab(lab, tmp_path):
         browser.value(f"(() => {{ const app = {app}; app.fields.width.value = 1; app.refit() }})()")
         browser.until(f"{app}.model.model !== '{model}'", PATIENCE)
         assert browser.value(f"{app}.root.classList.contains('widget')")
+        box = browser.value(f"JSON.parse(JSON.stringify({app}.map.over.getBoundingClientRect()))")
+        cells = browser.value("document.querySelectorAll('.jp-Cell').length")
+        browser.mouse((box["x"] + 40, box["y"] + 40))  # leaves the cell's editor: keys are JupyterLab's commands now
+        for key in ("l", "b"):  # ours, and JupyterLab's "insert a cell below"
+            browser.key(key)
+        assert not browser.value(f"{app}.straight.node.hidden")
+        assert browser.value("document.querySelectorAll('.jp-Cell').length") == cells
         if folder := os.environ.get("MERCER_SCREENSHOTS"):
             with open(os.path.join(folder, "explorer-notebook.png"), "wb") as file:
                 file.write(browser.picture(False))

@@ -542,7 +542,9 @@ class App {
 
   key(event) {
     const { key, target, shiftKey, ctrlKey, metaKey, altKey } = event;
-    if (!this.model || ctrlKey || metaKey || altKey || target.matches("input, select, textarea")) return;
+    if (ctrlKey || metaKey || altKey) return;
+    event.stopPropagation(); // else a notebook takes it for a command of its own
+    if (!this.model || target.matches("input, select")) return;
     const plot = [this.straight, this.map].find((item) => item.over === target);
     const tool = plot && this.toolOf(plot);
     const zoom = (factor) => () => (plot || this.map).zoom(factor);
