@@ -132,11 +132,20 @@ def cookie_of(explorer):
     return f"{explorer.guard.cookie_name}={explorer.guard.cookie}"
 
 
+def page(explorer, before=""):
+    return {"method": "GET", "path": f"{before}/?token={explorer.guard.token}", "body": b""}
+
+
 ATTACKS = {
     "foreign host": (421, lambda e: {"Host": f"evil.example:{port_of(e)}"}),
     "foreign host that resolves here": (421, lambda e: {"Host": f"localhost:{port_of(e)}"}),
     "host without port": (421, lambda e: {"Host": "127.0.0.1"}),
     "host with a suffix": (421, lambda e: {"Host": e.guard.host + ".evil.example"}),
+    "host with a user": (421, lambda e: {"Host": f"a@{e.guard.host}"}),
+    "host as a number": (421, lambda e: {"Host": f"2130706433:{port_of(e)}"}),
+    "host with a final dot": (421, lambda e: {"Host": f"127.0.0.1.:{port_of(e)}"}),
+    "foreign host with the token": (421, lambda e: {"Host": "evil.example", **page(e)}),
+    "foreign host in the address": (421, lambda e: {"Host": "evil.example", **page(e, e.guard.origin)}),
     # without a body: the server answers and closes the connection before it reads one, which resets it
     "no host": (400, lambda e: {"drop": ("Host",), "body": b""}),
     "no token": (403, lambda e: {"drop": ("X-Mercer-Token",)}),
@@ -160,6 +169,9 @@ ATTACKS = {
     "page with a wrong token": (403, lambda e: {"method": "GET", "path": "/?token=" + "b" * 43}),
     "script without cookie": (403, lambda e: {"method": "GET", "path": "/explorer.js"}),
     "POST to the page": (405, lambda e: {"path": "/"}),
+    "the token of another address": (403, lambda e: {"method": "GET", "path": f"/page.js?token={e.guard.token}"}),
+    "HEAD with the token": (405, lambda e: {**page(e), "method": "HEAD"}),
+    "websocket": (403, lambda e: {"method": "GET", "path": "/", "Upgrade": "websocket", "Connection": "Upgrade"}),
     "unknown kind": (404, lambda e: {"path": "/api/evil"}),
 }  # fmt: skip
 

@@ -53,8 +53,12 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})  # policy violation
             return
         refusal = self.refusal(scope, Headers(scope=scope))
-        refused = refusal and PlainTextResponse(refusal[1], refusal[0], {"connection": "close"})
-        await (refused or self.app)(scope, receive, self._secured(scope, send))
+        if refusal is None:
+            new = HEADERS | (self._new_cookie() if self._has_token(scope) else {})
+            await self.app(scope, receive, _with(new, send))
+        else:
+            answer = PlainTextResponse(refusal[1], refusal[0], {"connection": "close"})
+            await answer(scope, receive, _with(HEADERS, send))
 
     def refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Return the status and the reason why a request is refused, or None."""
@@ -82,18 +86,19 @@ class Guard:
         pairs = (part.strip().partition("=") for line in headers.getlist("cookie") for part in line.split(";"))
         return any(name == self.cookie_name and _same(value, self.cookie) for name, _, value in pairs)
 
-    def _secured(self, scope: Scope, send: Send) -> Send:
-        """Return ``send`` with our headers on the answer, and the cookie where the token was shown."""
-        new = dict(HEADERS)
-        if scope["method"] == "GET" and self._has_token(scope):
-            new["Set-Cookie"] = f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
+    def _new_cookie(self) -> dict[str, str]:
+        return {"Set-Cookie": f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"}
 
-        async def secured(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(new)
-            await send(message)
 
-        return secured
+def _with(headers: dict[str, str], send: Send) -> Send:
+    """Return ``send`` with headers on the answer."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(headers)
+        await send(message)
+
+    return sent
 
 
 def _same(given: str, secret: str) -> bool:

@@ -50,6 +50,7 @@ SERVER: dict[str, Any] = {  # settings of uvicorn, whose own log is off: the add
     "access_log": False,
     "server_header": False,
     "lifespan": "off",
+    "proxy_headers": False,
     "ws": "none",
     "limit_concurrency": 200,
     "timeout_keep_alive": BEAT_SECONDS,
