@@ -94,8 +94,7 @@ const page = (helpId) => `<div class="inner">
           title="Pictures on the map (key I)">Pictures</button></div>
       <div data-is="plots" class="plots" data-waits>
         ${plot("Map of the rows", helpId, "")} ${plot("Linear PCA of the same rows", helpId, "hidden")}
-        <div data-is="legend" class="legend" aria-hidden="true"></div>
-        <div data-is="notes" class="notes" role="note"></div></div>
+        <div data-is="legend" class="legend" aria-hidden="true"></div></div>
       <div class="under"><span data-is="status" role="status">Reading the table …</span>
         <progress data-is="progress" max="1" value="0" aria-label="How far the computation is" hidden></progress>
         <button data-is="stopButton" data-click="stop" hidden>Stop</button></div></main>
@@ -585,7 +584,6 @@ class App {
     this.choose([]);
     Object.assign(this.title, { textContent: info.name.split(/[\\/]/).pop(), title: info.name });
     this.about.textContent = `${count(info.rows, "row")} × ${count(info.columns.length, "column")}`;
-    fill(this.notes, info.notes.map((text) => make("p", {}, text)));
     const named = (name) => option([name, LABELS[name]]);
     fill(this.fields.model, info.models.map(named));
     fill(this.fields.kernel, info.kernels.map(named));
@@ -815,7 +813,7 @@ class App {
     if (this.probe?.cells) fill(this.details, this.backNodes(this.probe));
     else if (this.steps) fill(this.details, this.stepNodes(pinned));
     else if (shown.length) fill(this.details, shown.map((item) => this.rowNodes(item)), this.tableOf(shown));
-    else fill(this.details, make("h2", {}, "Row"), make("p", { class: "soft" }, POINT));
+    else fill(this.details, make("h2", {}, "Row"), note(POINT, "soft"), this.info.notes.map((text) => note(text)));
   }
 
   rowNodes({ told, mark }) {
