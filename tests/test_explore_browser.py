@@ -262,9 +262,12 @@ def changed(browser, select, value):
 
 def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
     """Two components of one's choice, colours by cluster, what is said of a fit, and the alarm's limit by mouse."""
+    browser.value(f"{APP}.limit.value = 7; {APP}.showAlarm()")
     for axis, value in enumerate((2, 1)):
         changed(browser, f"axisSelects[{axis}]", value)
     browser.until(f"{APP}.model.axes.join() === '2,1' && !{APP}.lines.map.busy")
+    assert browser.value(f"{APP}.limit.value") == "7"  # the model is the same
+    assert browser.value(f"{APP}.screeShares.length") > 10
     view = current(browser, tanks)
     assert browser.value(f"Array.from({APP}.map.x)") == view.Y[:, 2].astype(np.float32).tolist()
     assert browser.value(f"{APP}.map.name.textContent").startswith("component 3 (")

@@ -634,11 +634,11 @@ class App {
 
   fitted(answer) {
     const [[x, y], { shares, axes }] = [answer.arrays, answer];
+    const again = this.model?.model === answer.model; // on other components
     this.error.hidden = true;
     for (const part of this.unready) part.inert = false;
     for (const kind of ["row", "back", "walk"]) if (this.lines[kind]) this.lines[kind].next = null;
     Object.assign(this, { model: answer, axes });
-    this.told.clear();
     this.fillAxes();
     Object.assign(this.prediction, { hidden: !answer.predicts, textContent: answer.predicts || "prediction" });
     if (!answer.predicts && this.colourBy.value === "prediction") this.colourBy.value = "none";
@@ -649,9 +649,12 @@ class App {
     this.say(`${answer.settings ? "Fitted" : "Mapped"} in ${figure(answer.seconds, 2)} s`);
     if (!answer.components) this.fail("The rows are all alike: no component holds any variance. Choose other columns.");
     this.recolour();
-    this.drawScree(shares);
-    this.ask("novelty", {}, (found) => this.gotNovelty(found));
-    this.ask("linear", {}, (found) => this.gotLinear(found));
+    if (!again) {
+      this.told.clear();
+      this.drawScree(shares);
+      this.ask("novelty", {}, (found) => this.gotNovelty(found));
+      this.ask("linear", {}, (found) => this.gotLinear(found));
+    }
     this.setPins(this.pins);
     if (this.probe) this.backTo(this.probe.at);
     this.showRecipe();
