@@ -655,7 +655,7 @@ class App {
       this.ask("novelty", {}, (found) => this.gotNovelty(found));
       this.ask("linear", {}, (found) => this.gotLinear(found));
     }
-    this.setPins(this.pins);
+    this.setPins([...this.pins]);
     if (this.probe) this.backTo(this.probe.at);
     this.showRecipe();
   }
@@ -889,7 +889,9 @@ class App {
   play() {
     clearInterval(this.playing);
     if (!this.steps) {
-      this.ask("walk", { rows: this.pins.map((i) => this.rowOf(i)) }, ({ cells, arrays: [values, x, y] }) => {
+      const { pins } = this;
+      this.ask("walk", { rows: pins.map((i) => this.rowOf(i)) }, ({ cells, arrays: [values, x, y] }) => {
+        if (pins !== this.pins) return; // others by now, or of another model
         const d = values.length / x.length;
         const part = (i) => values.subarray(i * d, (i + 1) * d);
         this.steps = cells.map((row, i) => ({ cells: row, values: part(i), at: [x[i], y[i]] }));
