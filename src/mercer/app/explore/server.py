@@ -174,7 +174,13 @@ class Explorer:
     def _work(self, kind: str, body: bytes) -> bytes:
         from .packing import packed
 
-        return packed(*(self.session.table(body) if kind == "table" else self.session.answer(kind, _parsed(body))))
+        if kind == "table":
+            return packed(*self.session.table(body))
+        try:
+            parsed = json.loads(body or b"{}")
+        except (ValueError, RecursionError):
+            raise ValueError("The request is not JSON.") from None
+        return packed(*self.session.answer(kind, parsed))
 
     async def _stop(self, request: Request) -> Response:
         self.desk.stop()
@@ -212,13 +218,6 @@ class Explorer:
         except TimeoutError:
             raise Unanswered(408, error="The request took too long to arrive.") from None
         return bytes(body)
-
-
-def _parsed(text: bytes) -> Any:
-    try:
-        return json.loads(text or b"{}")
-    except (ValueError, RecursionError):
-        raise ValueError("The request is not JSON.") from None
 
 
 def open_browser(url: str) -> bool:

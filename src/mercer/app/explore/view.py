@@ -42,7 +42,7 @@ class View:
             raise Refused("A monitor with lags sees rows together, and this page shows them one by one: mercer report.")
         inside = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
         self.prepared, last = parts(inside)
-        self.steps = list(inside.steps[:-1]) if isinstance(inside, Pipeline) else []
+        self.before = inside[:-1] if isinstance(inside, Pipeline) and len(inside) > 1 else None
         check_is_fitted(last)
         self.rows = np.asarray(self.prepared(X))
         self.own_map = hasattr(last, "subspace_") and hasattr(last, "preimages")
@@ -105,8 +105,9 @@ class View:
     def units(self, rows: Any) -> Any:
         """Return rows of the map's model as columns of numbers in the table's units."""
         X = np.asarray(dense(rows), float)
-        for name, step in reversed(self.steps):
-            X = _undone(step, X, name)
+        if self.before is not None and not hasattr(self.before, "inverse_transform"):
+            raise Refused("A step of this pipeline has no inverse_transform, so that there is no way back.")
+        X = X if self.before is None else np.asarray(self.before.inverse_transform(X))
         return X * self.recipe.scale + self.recipe.mean
 
     def cells(self, units: Any) -> list[Any]:
@@ -216,17 +217,6 @@ def _stand_in(model: Any, X: Any) -> Any:
 def _fitted(q: int, kernel: Any, X: Any, **settings: Any) -> Any:
     solver = "landmarks" if len(X) > LANDMARKS_FROM else "auto"
     return KernelPCA(q, kernel=kernel, solver=solver, random_state=SEED, **settings).fit(X)
-
-
-def _undone(step: Any, X: Any, name: str) -> Any:
-    """Return rows as they were before a step of a pipeline."""
-    if step in (None, "passthrough"):
-        return X
-    if hasattr(step, "inverse_transform"):
-        return np.asarray(step.inverse_transform(X))
-    if hasattr(step, "center_") and hasattr(step, "scale_"):
-        return X * step.scale_ + step.center_
-    raise Refused(f"The step {name!r} of this pipeline has no inverse_transform, so that there is no way back.")
 
 
 def _tail(values: Any, at: Any) -> Any:

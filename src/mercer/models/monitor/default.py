@@ -49,6 +49,11 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return ((X - self.center_) / self.scale_).astype(X.dtype)
 
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return scaled columns in their own units."""
+        check_is_fitted(self)
+        return np.asarray(X) * self.scale_ + self.center_
+
 
 def fit_default(
     X: np.ndarray,
