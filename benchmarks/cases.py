@@ -142,7 +142,7 @@ class Growth:
 
 PLAIN = Kernel()
 EXACT, SMALL, KERNELS, REAL = "Exact fit", "Few rows", "Other kernels", "Real data"
-GIVEN, WIDE = "Given matrices", "More columns than rows"
+GIVEN, WIDE, SPARSE = "Given matrices", "More columns than rows", "Sparse rows"
 OTHERS, TRANSFORM, LANDMARKS, LARGE, GROWTH = "Other libraries", "Transform", "Landmarks", "Large", "Growth"
 
 
@@ -176,6 +176,13 @@ def given(n, full=True):
     peer = Given(ScikitLearn(10))
     bars = (within(1.5, 0.1),)
     return Case(f"given-{n}", GIVEN, Data("normal", n, 10), Given(Mercer(10)), (peer,), bars, full=full)
+
+
+def sparse(name, n, gamma=None, times=1.0, full=True):
+    """Sparse rows of 20,000 columns; scikit-learn multiplies them to a dense kernel matrix."""
+    kernel = Kernel(name, gamma)
+    data, peers = Data("words", n, 20_000), (ScikitLearn(10, kernel),)
+    return Case(f"sparse-{name}-{n}", SPARSE, data, Mercer(10, kernel), peers, (faster(times),), full=full)
 
 
 def transform(dtype, bar):
@@ -245,6 +252,9 @@ CASES = (
     *(given(n, full=n != 3_000) for n in (1_000, 2_000, 3_000, 5_000, 10_000)),
     exact("wide-1000", 1_000, within(1.5, 0), d=20_000, theme=WIDE),
     exact("wide-2000", 2_000, within(1.5, 0), memory_share(1), d=50_000, theme=WIDE, full=True),
+    *(sparse(name, n) for name, n in (("linear", 5_000), ("linear", 20_000), ("cosine", 20_000))),
+    *(sparse(name, 5_000, gamma=0.5, times=0.5) for name in ("rbf", "poly")),
+    alone("sparse-linear-50000", Data("words", 50_000, 20_000), Mercer(10, Kernel("linear")), cpu(10)),
     exact("poly-10000", 10_000, kernel=Kernel("poly"), theme=KERNELS),
     real("usps", 7291, 256, 50),
     real("mnist", 10_000, 784, 10),

@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, linear_kerne
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelPCA
-from mercer.kernels import RBF, Chi2, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer.kernels import RBF, Chi2, Cosine, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 
 OURS = {
     "rbf": RBF,
@@ -29,6 +29,7 @@ OURS = {
     "rational quadratic": partial(RationalQuadratic, alpha=1.0),
     "chi2": Chi2,
 }
+WITHOUT_WIDTH = {"linear": Linear, "cosine": Cosine}
 MEDIAN_ROWS = 2000  # whose pairs a median distance looks at
 
 
@@ -57,7 +58,7 @@ class Kernel:
     def ours(self, X):
         if self.name == "rbf + linear":
             return RBF(gamma=self.width(X)) + self.width(X) * Linear()
-        return OURS[self.name](gamma=self.width(X))
+        return WITHOUT_WIDTH[self.name]() if self.name in WITHOUT_WIDTH else OURS[self.name](gamma=self.width(X))
 
     def matrix(self, X):
         """The matrix by scikit-learn; the kernels of its Gaussian processes have ℓ² = 1/(2γ)."""
@@ -72,6 +73,8 @@ class Kernel:
         }[self.name]()
 
     def __str__(self):
+        if self.name in WITHOUT_WIDTH:
+            return self.name
         width = {None: "1/d", "median": "1/median"}.get(self.gamma, self.gamma)
         return f"{self.name}, γ = {width}"
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfTransformer
 
+WORDS = 100  # drawn for each text
 SEED = 20260
 CLUSTERS, SPREAD = 10, 0.3  # centres are standard normal, and each cluster is this wide
 SMOKE = 11  # times √n rows are left in a smoke run: sizes keep their order, and the largest stay above 1500
@@ -92,5 +95,13 @@ def positive(n, d):
     return np.random.default_rng(SEED).dirichlet(np.ones(d), n)
 
 
-DRAWN = {"normal": normal, "clusters": clusters, "falling": falling, "positive": positive}
+def words(n, d):
+    """Sparse rows like term frequencies of texts: 100 words each, few of them frequent, of length 1."""
+    rng = np.random.default_rng(SEED)
+    columns, counts = (rng.zipf(1.3, (n, WORDS)) - 1) % d, rng.integers(1, 10, (n, WORDS))
+    X = csr_array((counts.ravel().astype(float), (np.repeat(np.arange(n), WORDS), columns.ravel())), shape=(n, d))
+    return TfidfTransformer().fit_transform(X)
+
+
+DRAWN = {"normal": normal, "clusters": clusters, "falling": falling, "positive": positive, "words": words}
 SOURCES = DRAWN | {"usps": usps, "mnist": mnist, "covtype": covtype}
