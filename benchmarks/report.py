@@ -39,11 +39,10 @@ WHY = {
     "exact-20000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
     "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
     "(72 % for γ = 1/d). The solver needs ten passes instead of six. The targets are those of γ = 1/d.",
-    "exact-20000-d256": "With 256 columns most time is spent on distances. The iterations use stored tiles in single "
-    "precision: a quarter of the time to compute them and a fifth to use them; the remaining pass in double precision "
-    "takes half, three quarters of it in a BLAS product. Tried without success: tiles stored in double precision "
-    "(twice the memory, slower products), single precision to the end (inaccurate), a factor of rank 1000, wider "
-    "blocks.",
+    "exact-10000-d256": "Half of the time is the BLAS product of all distances in double precision, near the limit of "
+    "this processor; a sixth are seven passes over the stored tiles. Tried without success: products of split numbers in "
+    "single precision (three of them cost more), a factor of rank 1000, wider blocks.",
+    "exact-20000-d256": "As with 10,000 rows.",
     "landmarks-20000-d3": "Both spend their time in products of n × m × m. In three columns 500 landmarks are nearly "
     "dependent, so every tile is orthonormalised before it is summed: a second such product, for an error that is a "
     "fraction of the peer's. Fewer landmarks would be sufficient.",
