@@ -19,8 +19,8 @@ THEMES = {
     cases.KERNELS: "Kernels that scikit-learn's `KernelPCA` lacks: the time of its kernel matrix is included.",
     cases.GIVEN: "`kernel='precomputed'`: the matrix is given, and its computation is not timed.",
     cases.WIDE: "Products of the rows take nearly all of the time.",
-    cases.SPARSE: "Sparse rows like those of texts, 100 words each. The peer computes a dense kernel matrix; linear and "
-    "cosine kernels are factors of sparse rows for mercer.",
+    cases.SPARSE: "Sparse rows like those of texts, 100 words each. The peer computes a dense kernel matrix; for mercer "
+    "linear and cosine kernels are products of sparse factors.",
     cases.OTHERS: "mlpack's naive kernel PCA, which computes the whole spectrum.",
     cases.REAL: "γ is 1 / the median squared distance.",
     cases.TRANSFORM: "Coordinates of new rows, two for each row of the fitted model. The angle is that between the "
@@ -39,9 +39,9 @@ WHY = {
     "exact-20000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
     "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
     "(72 % for γ = 1/d). The solver needs ten passes instead of six. The targets are those of γ = 1/d.",
-    "exact-10000-d256": "Half of the time is the BLAS product of all distances in double precision, near the limit of "
-    "this processor; a sixth are seven passes over the stored tiles. Tried without success: products of split numbers in "
-    "single precision (three of them cost more), a factor of rank 1000, wider blocks.",
+    "exact-10000-d256": "Half of the time is the BLAS product of all distances in double precision, near the limit "
+    "of this processor; a sixth are seven passes over the stored tiles. Tried without success: products of split "
+    "numbers in single precision (three of them cost more), a factor of rank 1000, wider blocks.",
     "exact-20000-d256": "As with 10,000 rows.",
     "landmarks-20000-d3": "Both spend their time in products of n × m × m. In three columns 500 landmarks are nearly "
     "dependent, so every tile is orthonormalised before it is summed: a second such product, for an error that is a "
