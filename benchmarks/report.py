@@ -19,8 +19,8 @@ THEMES = {
     cases.KERNELS: "Kernels that scikit-learn's `KernelPCA` lacks: the time of its kernel matrix is included.",
     cases.GIVEN: "`kernel='precomputed'`: the matrix is given, and its computation is not timed.",
     cases.WIDE: "Products of the rows take nearly all of the time.",
-    cases.SPARSE: "Sparse rows like those of texts, 100 words each. The peer computes a dense kernel matrix; for mercer "
-    "linear and cosine kernels are products of sparse factors.",
+    cases.SPARSE: "Sparse rows like those of texts, 100 words each. The peer computes a dense kernel matrix; for "
+    "mercer linear and cosine kernels are products of sparse factors.",
     cases.OTHERS: "mlpack's naive kernel PCA, which computes the whole spectrum.",
     cases.REAL: "γ is 1 / the median squared distance.",
     cases.TRANSFORM: "Coordinates of new rows, two for each row of the fitted model. The angle is that between the "
