@@ -26,6 +26,7 @@ import mercer
 from mercer.app.cli import main
 from mercer.kernels import RBF
 
+pytestmark = pytest.mark.filterwarnings("ignore:The .* calibration rows are correlated in time:UserWarning")
 HELP = """
 import sys
 from mercer.app.cli import main

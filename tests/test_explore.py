@@ -225,7 +225,7 @@ def test_model_files_of_every_kind(path, way, request, tmp_path):
 
 
 def test_a_monitor_with_lags_is_refused():
-    X = datasets.three_tanks(n=N)[0]
+    X = datasets.three_tanks(n=600)[0]
     with pytest.raises(Refused, match="mercer report"):
         Session.of(mercer.KernelPCAMonitor(lags=1, random_state=0).fit(X), X)
 

@@ -40,6 +40,9 @@ ENDS_OF_WIDTH = [
 ]
 
 
+few = pytest.mark.filterwarnings("ignore:The .* calibration rows are correlated in time:UserWarning")
+
+
 def marked(test):
     for mark in ENDS_OF_WIDTH:
         test = mark(test)
@@ -94,6 +97,7 @@ def test_the_linear_kernel_gives_hotelling_and_the_residual_of_pca(X, X_new):
     np.testing.assert_allclose(monitor.spe(X_new), np.sum((new - new @ U @ U.T) ** 2, axis=1), rtol=1e-8)
 
 
+@few
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("alpha", [0.001, 0.03, 0.3])
 def test_scores_limits_and_alarms_agree(name, alpha):
@@ -426,6 +430,9 @@ def test_missing_values_are_named(tanks, monitor):
         KernelPCAMonitor().fit(frame)
     with pytest.raises(ValueError, match=r"row 4, column 2"):
         monitor.predict(frame.to_numpy())
+    frame.iloc[4, 2], frame.iloc[9, 5] = 0.0, -np.inf
+    with pytest.raises(ValueError, match=rf"1 values are infinite, the first in row 9, column '{TANK_SENSORS[5]}'"):
+        KernelPCAMonitor().fit(frame)
 
 
 def test_constant_sensors_are_named(tanks):
@@ -459,19 +466,23 @@ def test_bad_charts_are_refused(monitor, tanks, bad):
 
 
 def test_a_failed_fit_changes_nothing(tanks):
-    monitor = KernelPCAMonitor(random_state=0).fit(tanks[:100])
+    monitor = KernelPCAMonitor(random_state=0).fit(tanks)
     before = monitor.limits_
     with pytest.raises(ValueError):
         monitor.fit(np.full((5, 2), np.nan))
     assert monitor.limits_ == before
 
 
-def test_scales_of_raw_columns_do_not_matter(tanks):
-    """The default estimator is for raw tables: units change nothing."""
-    units = 10.0 ** np.arange(-4, 4)
-    one = KernelPCAMonitor(random_state=0).fit(tanks)
-    other = KernelPCAMonitor(random_state=0).fit(tanks * units + 7)
-    np.testing.assert_allclose(one.score_samples(tanks), other.score_samples(tanks * units + 7), rtol=1e-4)
+@pytest.mark.parametrize("in_time", [True, False])
+@pytest.mark.parametrize("valve", [False, True])
+def test_scales_of_raw_columns_do_not_matter(tanks, valve, in_time):
+    """The default estimator is for raw tables: units change nothing, even of a valve that is open in one fold only."""
+    valve_open = (np.arange(len(tanks)) // 12 == 20) * (1 + 0.1 * tanks[:, 0])
+    X = np.column_stack([tanks, valve_open]) if valve else tanks
+    units = 10.0 ** (np.arange(X.shape[1]) - 4)
+    one = KernelPCAMonitor(in_time=in_time, random_state=0).fit(X)
+    other = KernelPCAMonitor(in_time=in_time, random_state=0).fit(X * units + 7)
+    np.testing.assert_allclose(one.score_samples(X), other.score_samples(X * units + 7), rtol=1e-4)
 
 
 def test_anomalies_in_the_table_do_not_hide_themselves():

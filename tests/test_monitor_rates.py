@@ -9,15 +9,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer import KernelPCA, KernelPCAMonitor
+from mercer import KernelPCA, KernelPCAMonitor, RepeatedRowsWarning
 from mercer.datasets import three_tanks
 from mercer.kernels import RBF
 from mercer.models.monitor import lags, rules, tails, trimming
 from mercer.models.monitor.charts import alarms
-from mercer.models.monitor.checks import warn_of_drift
+from mercer.models.monitor.checks import FEW, warn_of_drift
 from mercer.models.monitor.discoveries import benjamini_hochberg, conformal
 from mercer.models.monitor.training import keys_of
 
+few = pytest.mark.filterwarnings("ignore:The .* calibration rows are correlated in time:UserWarning")
 PROCESS = make_pipeline(StandardScaler(), KernelPCA(4, kernel=RBF(gamma=0.05)))
 
 
@@ -143,6 +144,7 @@ def test_the_order_of_exchangeable_rows_does_not_matter():
     np.testing.assert_array_equal(one.p_values(fresh), other.p_values(fresh))
 
 
+@few
 def test_rows_in_time_are_recognised():
     assert KernelPCAMonitor(random_state=0).fit(three_tanks(0, n=200)[0]).in_time_
     shuffled = np.random.default_rng(0).permutation(three_tanks(0, n=200)[0])
@@ -165,6 +167,41 @@ def test_a_sorted_table_is_not_a_process():
     assert rules.serial_share(X, np.zeros(400, int)) == 0
     independent = rules.serial_share(table(100, 1, d=5000), np.repeat([0, 1], [37, 63]))
     assert independent < 0.01  # as many of them as the test allows
+
+
+def test_what_is_correlated_from_row_to_row():
+    """Location and scale of a column do not matter, nor do rows that vary more than others; steps are correlated."""
+    runs, tanks, rng = np.zeros(600, int), three_tanks(0, n=600)[0], np.random.default_rng(0)
+    for X in (tanks, tanks * 1e-200, tanks * 1e150, tanks + 1e8):
+        assert rules.serial_share(X, runs) == 1
+    for X in (table(600, 1, d=400), np.exp(2 * table(600, 2, d=400)), rng.standard_t(2, size=(600, 400))):
+        assert rules.serial_share(X, runs) < 0.03
+        X[60:] = 0  # only the first rows vary
+        assert rules.serial_share(X, runs) < 0.05
+    assert rules.serial_share(np.repeat(table(60, 3), rules.BLOCK, axis=0), runs) == 1
+    assert rules.serial_share(table(600, 4), np.arange(600)) == 0  # each row is a run
+    constant = np.full((600, 2), 0.1) * [1, 1 + 1e-16]
+    assert rules.serial_share(constant, runs) == 0
+
+
+def test_too_few_rows_of_a_process_are_reported():
+    with pytest.warns(UserWarning, match="100 calibration rows are correlated in time, and worth only"):
+        KernelPCAMonitor(random_state=0).fit(three_tanks(0, n=100)[0])
+    monitor = KernelPCAMonitor(random_state=0).fit(three_tanks(0, n=600)[0])
+    assert monitor.n_effective_ > FEW
+    KernelPCAMonitor(random_state=0).fit(table(30, 0))  # independent rows
+
+
+def test_copies_of_rows_are_reported_but_codes_are_not():
+    """Held-out rows with copies are too near: copies ask for a warning, values that repeat in every column do not."""
+    rng = np.random.default_rng(0)
+    copies = rng.permutation(np.repeat(table(100, 0), 4, axis=0))
+    with pytest.warns(RepeatedRowsWarning, match="100% of the training rows are copies"):
+        KernelPCAMonitor(random_state=0).fit(copies)
+    for levels in ([5, 3], [2, 2, 2, 4], [9, 9, 9]):
+        codes = np.column_stack([rng.integers(0, k, 400) for k in levels]).astype(float)
+        assert KernelPCAMonitor(random_state=0).fit(codes).suspect_share_ < 0.03
+    KernelPCAMonitor(random_state=0).fit(np.vstack([table(300, 1), table(100, 2), table(100, 2)]))
 
 
 def test_the_effective_number_is_that_of_an_autoregression():
@@ -282,6 +319,7 @@ def test_a_monitor_with_lags_is_one_of_lagged_rows():
     np.testing.assert_allclose(by_lag.sum(axis=1), monitor.contributions(X[:6]))
 
 
+@few
 def test_no_lag_crosses_from_one_run_to_the_next():
     A, B = three_tanks(0, n=150)[0], three_tanks(1, n=150)[0]
     groups = np.repeat([7, 3], 150)
@@ -300,6 +338,7 @@ def test_runs_that_are_none_are_refused(groups):
         lags.as_runs(groups, 3)
 
 
+@few
 def test_lags_that_cannot_be_are_refused():
     X = three_tanks(0, n=20)[0]
     with pytest.raises(ValueError, match="in_time=False"):
@@ -338,6 +377,7 @@ def test_run_rules_of_predict():
 # files
 
 
+@few
 @pytest.mark.parametrize(
     "monitor",
     [

@@ -15,6 +15,7 @@ from mercer.kernels import RBF
 pytest.importorskip("matplotlib", reason="pictures are an extra: pip install 'mercer[plots]'")
 pd = pytest.importorskip("pandas")
 
+pytestmark = pytest.mark.filterwarnings("ignore:The .* calibration rows are correlated in time:UserWarning")
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 WINE = load_wine(as_frame=True)
 CS, SIDE = mercer.datasets.two_cs(n=80)

@@ -295,18 +295,21 @@ def check_unmasked(X: Any) -> None:
 
 
 def missing_where(X: Any) -> str:
-    """Return a sentence that locates the missing values of X and says what to do; empty if none are missing."""
+    """Return a sentence that locates the missing or infinite cells of X and says what to do; empty if there are none."""
     try:
-        missing = np.argwhere(np.isnan(np.asarray(X, float)))
+        cells = np.asarray(X, float)
     except (TypeError, ValueError):  # not a table of numbers
         return ""
-    if len(missing) == 0:
+    missing = np.isnan(cells)
+    found = np.argwhere(missing if missing.any() else np.isinf(cells))
+    if len(found) == 0:
         return ""
-    row, column = missing[0]
+    row, column = found[0]
     names = getattr(X, "columns", None)
     column = f"column {column}" if names is None else f"column {list(names)[column]!r}"
+    what = "values are missing" if missing.any() else "values are infinite"
     return (
-        f"\n{len(missing)} values are missing, the first in row {row}, {column}. "
+        f"\n{len(found)} {what}, the first in row {row}, {column}. "
         "Fill them, for example with mercer.KernelPCAImputer, or drop the rows."
     )
 

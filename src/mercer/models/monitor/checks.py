@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.warn import warn
+from ..._core.warn import RepeatedRowsWarning, warn
 from .calibration import TENTHS
 from .rules import effective
+from .training import keys_of
 
 TREND = 5.0  # standard errors: a high threshold, because rows in time are correlated over more than one step
+FEW = 50  # independent rows: with fewer, a new run of a process raises many false alarms; see benchmarks/monitor_rates.py
+COPIED = 0.5  # share of rows that are copies of others: at most so many, and the rate of false alarms at most doubles
 SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
 
@@ -63,6 +66,29 @@ def warn_of_few_rows(model: Any, n: int) -> None:
         warn(
             f"{asked} components are asked for, and {n} rows have at most {n - 1}: the model fits every row, and its "
             "limits are not reliable. Use fewer components, or more rows.",
+        )
+
+
+def warn_of_few_independent(n: int, n_effective: float) -> None:
+    """Warn of rows in time that are too few to know how a process varies."""
+    if n_effective < FEW:
+        warn(
+            f"The {n} calibration rows are correlated in time, and worth only {n_effective:.0f} independent ones: normal "
+            f"rows of a new run may differ from them and raise many false alarms. Use rows of a longer time, worth at "
+            f"least {FEW}, or of several runs.",
+        )
+
+
+def warn_of_copies(rows: np.ndarray) -> None:
+    """Warn if most rows are copies of others, unless values repeat in every column, as codes and counts do."""
+    copies = np.unique(keys_of(rows), return_counts=True)[1]
+    copied = np.sum(copies[copies > 1]) / len(rows)
+    if copied > COPIED and rows.shape[1] > 1 and len(copies) <= max(len(np.unique(column)) for column in rows.T):
+        warn(
+            f"{copied:.0%} of the training rows are copies of others: a row that is held out has copies among the rows "
+            "that the model has seen, and the limits hold only for new rows that repeat training rows as often. If the "
+            "copies were made by mistake, drop them, for example by np.unique(X, axis=0).",
+            RepeatedRowsWarning,
         )
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._core.fields import Count, Maybe, Names, Numbers
 from ..._core.registry import stored
-from ..._core.warn import LandmarkWarning
+from ..._core.warn import LandmarkWarning, RepeatedRowsWarning
 from ...kernels.width import median_sqdist
 from ...rkhs.landmarks import Landmarks
 from ..kernel_pca import KernelPCA
@@ -56,30 +56,27 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def fit_default(
-    X: np.ndarray,
-    rng: np.random.Generator,
-    rules: Rules,
-    n_landmarks: int,
-    *,
-    gamma: float | None = None,
-    q: int | None = None,
+    X: np.ndarray, rng: np.random.Generator, rules: Rules, n_landmarks: int, like: Pipeline | None = None
 ) -> Pipeline:
     """Return a pipeline of a scaler and a kernel PCA, chosen by the ``rules`` and fitted on X.
 
     Landmarks are used if there are more rows than ``n_landmarks``. A random subset of at most 50,000 rows is used.
+    The scales, the width and the number of components are those of the pipeline ``like``, if it is given: its values of
+    T² and SPE are then comparable, even if a column varies only in rows that X does not have.
     """
     n = len(X)
     rows = X if n <= MOST_ROWS else X[np.sort(rng.choice(n, MOST_ROWS, replace=False))]
-    scaler = InnerScaler().fit(rows)
+    scaler = InnerScaler().fit(rows) if like is None else like[0]
     rows = scaler.transform(rows)
-    gamma = rules.width / (median_sqdist(rows) or 1.0) if gamma is None else gamma
+    gamma = rules.width / (median_sqdist(rows) or 1.0) if like is None else like[-1].kernel_.gamma
     model = KernelPCA(
-        rules.share if q is None else q,
+        rules.share if like is None else max(1, like[-1].n_components_),
         kernel=rules.kernel_of(float(gamma)),
         solver="auto" if n <= n_landmarks else Landmarks(n=n_landmarks),
         random_state=int(rng.integers(2**31)),
     )
-    with warnings.catch_warnings():  # SPE includes the part outside the span of the landmarks
-        warnings.simplefilter("ignore", LandmarkWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LandmarkWarning)  # SPE includes the part outside the span of the landmarks
+        warnings.simplefilter("ignore", RepeatedRowsWarning)  # a monitor takes no weights, and has a warning of its own
         model.fit(rows)
     return Pipeline([("scaler", scaler), ("model", model)])

@@ -407,8 +407,8 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
             validation.check_cells(X, getattr(self, "feature_names_in_", None))
             return X
         except ValueError as error:
-            where = validation.missing_where(X) if "NaN" in str(error) else ""
-            raise ValueError(f"{error}{where}") from None
+            cells = "NaN" in str(error) or "infinity" in str(error)
+            raise ValueError(f"{error}{validation.missing_where(X) if cells else ''}") from None
 
 
 def _starts(runs: np.ndarray) -> np.ndarray:

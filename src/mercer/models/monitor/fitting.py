@@ -88,7 +88,8 @@ class Fitting:
         self._decide(X, runs)
         rows = lagged(X, self.lags, runs)[ages(runs) >= self.lags]
         checks.check_enough(rows, self.lags)
-        rows = rows if self.in_time_ else shuffled(rows, rng)
+        if not self.in_time_:
+            rows = shuffled(rows, rng)
         for_axes, for_limits, normal = self._kept(rows, rng)
         self.__dict__.pop("mean_", None)
         if not is_objects(rows):
@@ -103,7 +104,10 @@ class Fitting:
         values = self._values(rows, for_axes, for_limits, again)
         self._calibrate(values[~np.isnan(values[:, 0])])
         self.training_ = self._record(rows, values, normal)
-        if self.in_time_ and self.limits == "holdout" and len(self.calibration_) > TENTHS:
+        if not self.in_time_:
+            return
+        checks.warn_of_few_independent(len(self.calibration_), self.n_effective_)
+        if self.limits == "holdout" and len(self.calibration_) > TENTHS:
             checks.warn_of_drift(self.tails_.surprise(*self.calibration_.T))
 
     def _decide(self, X: np.ndarray, runs: np.ndarray) -> None:
@@ -122,6 +126,8 @@ class Fitting:
             return every, every, every
         scaled = InnerScaler().fit_transform(np.asarray(rows, float))
         self.suspect_share_ = suspects(scaled, rng)
+        if not self.in_time_:
+            checks.warn_of_copies(rows)
         auto = self.contamination == "auto"
         self.contamination_ = self.suspect_share_ if auto else float(self.contamination)
         checks.warn_of_abnormal(self.suspect_share_, self.contamination_)
@@ -136,8 +142,7 @@ class Fitting:
         if self.estimator is None:
             self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
             fitted = fit_default(X, rng, chosen, self.n_landmarks)
-            gamma, q = fitted[-1].kernel_.gamma, max(1, fitted[-1].n_components_)
-            return fitted, lambda rows: fit_default(rows, rng, chosen, self.n_landmarks, gamma=gamma, q=q)
+            return fitted, lambda rows: fit_default(rows, rng, chosen, self.n_landmarks, like=fitted)
         self.rules_ = None
         made = clone(self.estimator)
         if takes_objects(made):  # the rows have lost the names of their columns

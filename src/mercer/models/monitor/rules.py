@@ -8,9 +8,9 @@ from ..._core.registry import stored
 from ...kernels import RBF, Kernel, RationalQuadratic
 from .lags import ages
 
-CORRELATED = 2.6  # standard errors 1/√n of a lag-one correlation: 1 % of the columns exceed it if rows are independent
+CORRELATED = 2.6  # standard errors of a lag-one correlation: 1 % of the columns exceed it if rows are independent
 BLOCK = 10  # rows in a block: correlations are computed about the mean of the block
-RESOLUTION = 1e-20  # of the sum of squares: less is a rounding error of a constant column
+RESOLUTION = 1e-13  # of the largest cell of a column: smaller differences are rounding errors
 MAJORITY = 0.5  # share of correlated columns above which the rows are treated as a process in time
 
 
@@ -50,21 +50,26 @@ def serial_share(X: np.ndarray, runs: np.ndarray) -> float:
 
     Correlations are computed about the means of blocks of ten consecutive rows. The reason is a table that is sorted by
     class or by date: its mean changes, although neighbouring rows are independent within a class. The expected
-    correlation of independent rows about the mean of their block, −1/10 in a whole block, is subtracted.
+    correlation of independent rows about the mean of their block, −1/10 in a whole block, is subtracted. The standard
+    error of a sum of products of neighbours is the root of the sum of their squares, also if a few rows vary more than
+    all others. A column that varies, but not within any block, is correlated.
     """
     block = np.cumsum(ages(runs) % BLOCK == 0) - 1
     starts, sizes = np.unique(block, return_index=True, return_counts=True)[1:]
     X = np.asarray(X, float)
-    centred = X - (np.add.reduceat(X, starts, axis=0) / sizes[:, None])[block]
-    variance = np.sum(centred**2, axis=0)
-    same = block[1:] == block[:-1]
-    products = np.sum(centred[1:][same] * centred[:-1][same], axis=0)
-    varies = variance > RESOLUTION * np.sum(X**2, axis=0)
-    if not varies.any():
+    largest, X = np.abs(X).max(axis=0), X - X[0]
+    span = np.abs(X).max(axis=0)
+    varies = span > RESOLUTION * largest
+    if len(starts) == len(X) or not varies.any():
         return 0.0
+    X = X[:, varies] / span[varies]
+    centred = X - (np.add.reduceat(X, starts, axis=0) / sizes[:, None])[block]
+    centred[np.abs(centred) < RESOLUTION] = 0.0
+    same = block[1:] == block[:-1]
+    products = centred[1:][same] * centred[:-1][same]
     expected = -np.sum(1 - 1 / sizes) / np.sum(sizes - 1)
-    correlation = products[varies] / variance[varies] - expected
-    return float(np.mean(np.abs(correlation) > CORRELATED / np.sqrt(len(X))))
+    excess = np.sum(products, axis=0) - expected * np.sum(centred**2, axis=0)
+    return float(np.mean(np.abs(excess) >= CORRELATED * np.sqrt(np.sum(products**2, axis=0))))
 
 
 def effective(values: np.ndarray) -> float:

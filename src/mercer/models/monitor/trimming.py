@@ -13,6 +13,7 @@ MOST_LEFT_OUT = 0.5  # of all rows, out of the axes
 POWER = 0.5  # shape of the Weibull tail of normal rows: heavier than that of a normal distribution
 BODY = 0.85  # quantile that, with the median, determines the slope of the tail
 SURE = 2.0  # standard errors that are subtracted from the estimated share
+APART = 1e-9  # of the largest value: values that are closer are equal up to rounding
 LIKELY = 1.0  # the same, if the user states that there are abnormal rows
 
 
@@ -37,16 +38,17 @@ def bound(isolated: np.ndarray, power: float = POWER, body: float = BODY, sure: 
 
 
 def _excess(ordered: np.ndarray, share: float, body: float, sure: float, tied: float = 0.0) -> float:
-    """Return the largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n), S(v) the expected share of normal values above v.
+    """Return the largest #{values ≥ v}/n − S(v) − sure·√(S(v)/n₁), S(v) the expected share of normal values above v.
 
-    Return ``tied`` if so many values are equal that there is no tail.
+    The standard error is that of n₁ rows, the number of different values: copies of a row are not independent. Return
+    ``tied`` if so many values are equal that there is no tail.
     """
-    n = len(ordered)
+    n, different = len(ordered), 1 + np.count_nonzero(np.diff(ordered) > APART * ordered[-1])
     middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, body])
     if upper <= middle:
         return tied
     normal = (1 - share) / 2 * (2 * (1 - body)) ** ((ordered - middle) / (upper - middle))
-    beyond = 1 - np.arange(n) / n - normal - sure * np.sqrt(normal / n)
+    beyond = 1 - np.arange(n) / n - normal - sure * np.sqrt(normal / different)
     return float(np.max(beyond[ordered >= upper]))
 
 
