@@ -1,6 +1,6 @@
 """What the monitor promises: false alarms at the rate α, and detections in spite of abnormal training rows.
 
-    MERCER_DATA=… python benchmarks/monitor_rates.py false-alarms | contaminated | drift [--seeds 5] [--again]
+    MERCER_DATA=… python benchmarks/monitor_rates.py false-alarms | contaminated | drift | few [--seeds 5] [--again]
 
 False alarms: fitted on 500 normal rows, the share of alarms among 2000 further normal rows, for several α. Rows are
 drawn (normal, a ring, heavy tails), simulated (three tanks, a new run), or read (normal rows of six tables in a random
@@ -9,9 +9,13 @@ order, the second normal run of the Tennessee Eastman process).
 Contaminated training: 500 rows, of which a share is abnormal, in all tables with at least 70 abnormal rows; the share
 is given, estimated (``"auto"``) or not (0). Detections among abnormal rows and false alarms among normal ones, both not
 fitted on, at α = 1 %; over all tables, and over those where a monitor fitted on normal rows finds a third of them.
+*Known limits*: the share is given, and the limits are those of the normal training rows, as if these were known: what
+is then missing is due to the axes.
 
 Drift: how often simulated processes that are steady, and that drift slowly by one or two standard deviations in all
 columns, raise the warning of drift.
+
+Few: false alarms on a new run of the same simulated processes, fitted on few rows, and how often there is a warning.
 """
 
 import argparse
@@ -26,6 +30,7 @@ from scipy.signal import lfilter
 
 from mercer import KernelPCAMonitor
 from mercer.datasets import three_tanks
+from mercer.models.monitor.training import keys_of
 
 ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1)
 TRAIN, TEST = 500, 2000
@@ -33,6 +38,8 @@ TABLES = ("mammography", "musk", "pendigits", "satimage2", "shuttle", "thyroid")
 SHARES = (0.0, 0.02, 0.05, 0.1)
 SHOWN = 1 / 3  # detections after training on normal rows
 RAMPS = (0, 1, 2)
+LENGTHS = (50, 100, 200, 500, 1000)
+KNOWN = "known limits"
 BEFORE = 400  # rows of an autoregression before the first one, so that its start is forgotten
 ABNORMAL = 200  # abnormal rows that are scored at most
 
@@ -91,8 +98,11 @@ def contaminated(results, seeds):
         for seed in range(seeds):
             for share in SHARES:
                 *rows, bad = mixed(X, y, share, seed)
-                for said, given in {"given": bad / TRAIN, "auto": "auto", "0": 0.0}.items():
-                    row = results.once(lambda: detected(*rows, given, seed), name, share, said, seed)  # noqa: B023
+                for said, given in {"given": bad / TRAIN, KNOWN: bad / TRAIN, "auto": "auto", "0": 0.0}.items():
+                    if said == KNOWN and bad == 0:
+                        continue
+                    known = X[y == 0] if said == KNOWN else None
+                    row = results.once(lambda: detected(*rows, given, seed, known), name, share, said, seed)  # noqa: B023
                     found.setdefault((share, said), {}).setdefault(name, []).append(row)
     means = {key: {name: np.mean(rows, axis=0) for name, rows in tables.items()} for key, tables in found.items()}
     clean = {name: row[0] for name, row in means[0.0, "0"].items()}
@@ -125,9 +135,20 @@ def mixed(X, y, share, seed):
     return train, normal[TRAIN : TRAIN + TEST], abnormal[bad : bad + ABNORMAL], bad
 
 
-def detected(train, fresh, faulty, given, seed):
-    """Detections, false alarms and the share left out."""
-    monitor = KernelPCAMonitor(contamination=given, in_time=False, random_state=seed).fit(train)
+class KnownLimits(KernelPCAMonitor):
+    """A monitor with the limits of those training rows that are known to be normal."""
+
+    def _kept(self, rows, rng):
+        for_axes, _, normal = super()._kept(rows, rng)
+        return for_axes, np.isin(keys_of(rows), self.known), normal
+
+
+def detected(train, fresh, faulty, given, seed, known=None):
+    """Detections, false alarms and the share left out; ``known`` are normal rows."""
+    monitor = (KernelPCAMonitor if known is None else KnownLimits)(contamination=given, in_time=False, random_state=seed)
+    if known is not None:
+        monitor.known = keys_of(known)
+    monitor.fit(train)
     row = np.mean(monitor.predict(faulty) < 0), np.mean(monitor.predict(fresh) < 0), monitor.contamination_
     return [round(float(value), DIGITS) for value in row]
 
@@ -150,6 +171,25 @@ def warned(name, n, ramp, seed):
     return int(any("drift" in str(warning.message) for warning in caught))
 
 
+def few(results, seeds):
+    """Write the false alarms of monitors that are fitted on few rows of a process, on new runs of it."""
+    yield from ("| process | rows | worth independent | false alarms | warnings |", "|---" * 5 + "|")
+    for name, n in product(PROCESSES, LENGTHS):
+        rows = [results.once(lambda: of_new_run(name, n, seed), name, n, seed) for seed in range(seeds)]  # noqa: B023
+        worth, false, warned = np.mean(rows, axis=0)
+        yield line(name, [f"{n}", f"{worth:.0f}", f"{false:.1%} ± {error(np.array(rows)[:, 1]):.1%}", f"{warned:.0%}"])
+
+
+def of_new_run(name, n, seed):
+    """The effective number of the training rows, false alarms on a new run, and 1 if too few rows are reported."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        monitor = KernelPCAMonitor(random_state=seed).fit(PROCESSES[name](seed, n))
+    false = np.mean(monitor.predict(PROCESSES[name](1000 + seed, TEST)) < 0)
+    reported = any("worth only" in str(warning.message) for warning in caught)
+    return [round(float(value), DIGITS) for value in (monitor.n_effective_, false, reported)]
+
+
 def autoregression(seed, n, memory):
     """Four autoregressive sources seen by eight sensors with noise."""
     rng, mixing = np.random.default_rng(seed), np.random.default_rng(5).normal(size=(4, 8))
@@ -162,7 +202,7 @@ PROCESSES |= {
     f"autoregression, {memory}": lambda seed, n, memory=memory: autoregression(seed, n, memory)
     for memory in (0.5, 0.9, 0.97)
 }
-TABLES_OF = {"false-alarms": false_alarms, "contaminated": contaminated, "drift": drift}
+TABLES_OF = {"false-alarms": false_alarms, "contaminated": contaminated, "drift": drift, "few": few}
 
 
 def main():

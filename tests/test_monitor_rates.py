@@ -1,6 +1,7 @@
 """Laws of the monitor: p-values are valid, rates are kept, far rows keep their order, lags stay inside their runs."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -332,10 +333,16 @@ def test_no_lag_crosses_from_one_run_to_the_next():
     assert len(monitor.calibration_) == 300 - 4
 
 
-@pytest.mark.parametrize("groups", [[1, 2, 1], [1, 2]])
+@pytest.mark.parametrize("groups", [[1, 2, 1], [1, 2], ["a", None, "b"], [1.0, np.nan, np.nan], [None] * 3])
 def test_runs_that_are_none_are_refused(groups):
     with pytest.raises(ValueError, match="groups"):
         lags.as_runs(groups, 3)
+
+
+def test_names_of_runs_may_be_anything():
+    dates = pd.date_range("2024-01-01", periods=2).repeat([2, 1])
+    for groups in (["b", "b", "a"], np.array([7, 7, "x"], object), [2.5, 2.5, -1], dates, dates.to_series(), [True, True, False]):
+        np.testing.assert_array_equal(lags.as_runs(groups, 3), [0, 0, 1])
 
 
 @few

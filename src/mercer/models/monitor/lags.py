@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,12 @@ def as_runs(groups: Any, n: int) -> np.ndarray:
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(f"groups must name the run of each of the {n} rows, and its shape is {groups.shape}.")
-    runs = np.cumsum(np.append(0, groups[1:] != groups[:-1]))
-    if runs[-1] + 1 != len(np.unique(groups)):
+    labels = groups.tolist()
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise ValueError(f"groups must name the run of each row, and row {missing[0]} has none.")
+    runs = np.cumsum([0, *(label != before for before, label in pairwise(labels))])
+    if runs[-1] + 1 != len(set(labels)):
         raise ValueError(
             "The rows of a run must be consecutive, and a run in groups continues after rows of another run. "
             "Sort the rows by run, then by time."
