@@ -145,7 +145,9 @@ class KnownLimits(KernelPCAMonitor):
 
 def detected(train, fresh, faulty, given, seed, known=None):
     """Detections, false alarms and the share left out; ``known`` are normal rows."""
-    monitor = (KernelPCAMonitor if known is None else KnownLimits)(contamination=given, in_time=False, random_state=seed)
+    monitor = (KernelPCAMonitor if known is None else KnownLimits)(
+        contamination=given, in_time=False, random_state=seed
+    )
     if known is not None:
         monitor.known = keys_of(known)
     monitor.fit(train)

@@ -435,6 +435,17 @@ def test_missing_values_are_named(tanks, monitor):
         KernelPCAMonitor().fit(frame)
 
 
+def test_columns_that_vary_in_one_fold_are_named(tanks):
+    """Scalers of a pipeline are fitted anew in each fold; the default estimator knows the scale of such a column."""
+    frame = pd.DataFrame(tanks, columns=TANK_SENSORS).assign(valve=np.arange(len(tanks)) // 12 == 20)
+    model = make_pipeline(StandardScaler(), KernelPCA(4, kernel=RBF(gamma=0.1)))
+    for lags in (0, 2):
+        with pytest.warns(UserWarning, match=r"The columns \['valve'\] vary in one fold"):
+            KernelPCAMonitor(model, lags=lags, random_state=0).fit(frame)
+    KernelPCAMonitor(lags=2, random_state=0).fit(frame)
+    KernelPCAMonitor(model, random_state=0).fit(frame.assign(valve=np.arange(len(tanks)) % 100 < 2))
+
+
 def test_constant_sensors_are_named(tanks):
     frame = pd.DataFrame(tanks[:100], columns=TANK_SENSORS).assign(stuck=1.5)
     with pytest.warns(UserWarning, match=r"columns \['stuck'\] are constant"):

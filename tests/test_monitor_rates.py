@@ -341,7 +341,14 @@ def test_runs_that_are_none_are_refused(groups):
 
 def test_names_of_runs_may_be_anything():
     dates = pd.date_range("2024-01-01", periods=2).repeat([2, 1])
-    for groups in (["b", "b", "a"], np.array([7, 7, "x"], object), [2.5, 2.5, -1], dates, dates.to_series(), [True, True, False]):
+    for groups in (
+        ["b", "b", "a"],
+        np.array([7, 7, "x"], object),
+        [2.5, 2.5, -1],
+        dates,
+        dates.to_series(),
+        [True, True, False],
+    ):
         np.testing.assert_array_equal(lags.as_runs(groups, 3), [0, 0, 1])
 
 

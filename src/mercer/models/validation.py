@@ -295,7 +295,7 @@ def check_unmasked(X: Any) -> None:
 
 
 def missing_where(X: Any) -> str:
-    """Return a sentence that locates the missing or infinite cells of X and says what to do; empty if there are none."""
+    """Return a sentence that locates missing or infinite cells of X and says what to do; empty if there are none."""
     try:
         cells = np.asarray(X, float)
     except (TypeError, ValueError):  # not a table of numbers

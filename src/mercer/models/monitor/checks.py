@@ -11,7 +11,9 @@ from .rules import effective
 from .training import keys_of
 
 TREND = 5.0  # standard errors: a high threshold, because rows in time are correlated over more than one step
-FEW = 50  # independent rows: with fewer, a new run of a process raises many false alarms; see benchmarks/monitor_rates.py
+FEW = (
+    50  # independent rows: with fewer, a new run of a process raises many false alarms; see benchmarks/monitor_rates.py
+)
 COPIED = 0.5  # share of rows that are copies of others: at most so many, and the rate of false alarms at most doubles
 SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
@@ -59,6 +61,23 @@ def warn_of_constants(X: np.ndarray, names: np.ndarray | None) -> None:
         )
 
 
+def warn_of_one_fold(X: np.ndarray, folds: int, d: int, names: np.ndarray | None) -> None:
+    """Warn of columns that are constant in all rows but those of one fold; lagged rows have d columns for each lag."""
+    starts = np.unique(np.linspace(0, len(X), folds + 1).astype(int)[:-1])
+    low, high = np.minimum.reduceat(X, starts, axis=0), np.maximum.reduceat(X, starts, axis=0)
+    once = np.zeros(X.shape[1], bool)
+    for k in range(len(starts) if len(starts) > 1 else 0):
+        once |= np.delete(low, k, axis=0).min(axis=0) == np.delete(high, k, axis=0).max(axis=0)
+    columns = np.unique(np.flatnonzero(once & (low.min(axis=0) < high.max(axis=0))) % d)
+    if len(columns):
+        named = columns.tolist() if names is None else names[columns].tolist()
+        warn(
+            f"The columns {named} vary in one fold of the rows only. While these rows are held out, a scaler takes "
+            "the columns for constant and leaves them in raw units, and the limits depend on the units. Use more rows, "
+            "drop the columns, or use the default estimator, which knows their scale.",
+        )
+
+
 def warn_of_few_rows(model: Any, n: int) -> None:
     """Warn if as many components are requested as there are rows."""
     asked = getattr(model, "n_components", None)
@@ -73,9 +92,9 @@ def warn_of_few_independent(n: int, n_effective: float) -> None:
     """Warn of rows in time that are too few to know how a process varies."""
     if n_effective < FEW:
         warn(
-            f"The {n} calibration rows are correlated in time, and worth only {n_effective:.0f} independent ones: normal "
-            f"rows of a new run may differ from them and raise many false alarms. Use rows of a longer time, worth at "
-            f"least {FEW}, or of several runs.",
+            f"The {n} calibration rows are correlated in time, and worth only {n_effective:.0f} independent ones: "
+            "normal rows of a new run may differ from them and raise many false alarms. Use rows of a longer time, "
+            f"worth at least {FEW}, or of several runs.",
         )
 
 

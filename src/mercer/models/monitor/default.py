@@ -61,12 +61,14 @@ def fit_default(
     """Return a pipeline of a scaler and a kernel PCA, chosen by the ``rules`` and fitted on X.
 
     Landmarks are used if there are more rows than ``n_landmarks``. A random subset of at most 50,000 rows is used.
-    The scales, the width and the number of components are those of the pipeline ``like``, if it is given: its values of
-    T² and SPE are then comparable, even if a column varies only in rows that X does not have.
+    The width, the number of components, and the scales of columns that are constant in X are those of the pipeline
+    ``like``, if it is given: T² and SPE are then comparable, even if a column varies only in rows that X does not have.
     """
     n = len(X)
     rows = X if n <= MOST_ROWS else X[np.sort(rng.choice(n, MOST_ROWS, replace=False))]
-    scaler = InnerScaler().fit(rows) if like is None else like[0]
+    scaler = InnerScaler().fit(rows)
+    if like is not None:
+        scaler.scale_ = np.where(np.ptp(rows, axis=0) > 0, scaler.scale_, like[0].scale_)
     rows = scaler.transform(rows)
     gamma = rules.width / (median_sqdist(rows) or 1.0) if like is None else like[-1].kernel_.gamma
     model = KernelPCA(

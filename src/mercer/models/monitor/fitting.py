@@ -171,7 +171,10 @@ class Fitting:
         """Return T² and SPE of the rows that the axes were fitted on, by the method ``limits``: (n, 2)."""
         if self.limits == "holdout":
             q = len(parts(self.estimator_)[1].subspace_.variances)
-            return held_out(again, X, q, TENTHS if self.in_time_ else FOLDS)
+            folds = TENTHS if self.in_time_ else FOLDS
+            if isinstance(self.estimator, Pipeline) and not is_objects(X):
+                checks.warn_of_one_fold(X, folds, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            return held_out(again, X, q, folds)
         if self.limits == "loo":
             return np.column_stack(left_out(self.estimator_, X))
         return np.column_stack(t2_and_spe(self.estimator_, X))
