@@ -239,6 +239,15 @@ def test_training_rows_count_as_rows_not_seen():
     assert np.median(monitor.spe(nearly)) < 0.5 * np.median(monitor.spe(X))
 
 
+def test_a_wild_cell_is_an_alarm_and_changes_nothing_else():
+    X, fresh = table(300, 0), table(1000, 1)
+    clean = KernelPCAMonitor(in_time=False, random_state=0).fit(X)
+    X[7, 2] = 1e6
+    wild = KernelPCAMonitor(in_time=False, random_state=0).fit(X)  # without a warning
+    assert wild.predict(X)[7] == -1
+    assert np.mean(wild.predict(fresh) != clean.predict(fresh)) < 0.02
+
+
 def test_keys_of_rows():
     X = np.random.default_rng(0).integers(0, 3, size=(500, 4)).astype(float)
     keys, inverse = keys_of(X), np.unique(X, axis=0, return_inverse=True)[1]
@@ -333,7 +342,9 @@ def test_no_lag_crosses_from_one_run_to_the_next():
     assert len(monitor.calibration_) == 300 - 4
 
 
-@pytest.mark.parametrize("groups", [[1, 2, 1], [1, 2], ["a", None, "b"], [1.0, np.nan, np.nan], [None] * 3])
+@pytest.mark.parametrize(
+    "groups", [[1, 2, 1], [1, 2], ["a", None, "b"], [1.0, np.nan, np.nan], [None] * 3, [pd.NA, 1, 1]]
+)
 def test_runs_that_are_none_are_refused(groups):
     with pytest.raises(ValueError, match="groups"):
         lags.as_runs(groups, 3)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._core.fields import Count, Maybe, Names, Numbers
 from ..._core.registry import stored
-from ..._core.warn import LandmarkWarning, RepeatedRowsWarning
+from ..._core.warn import ColumnScaleWarning, LandmarkWarning, RepeatedRowsWarning
 from ...kernels.width import median_sqdist
 from ...rkhs.landmarks import Landmarks
 from ..kernel_pca import KernelPCA
@@ -80,5 +80,6 @@ def fit_default(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LandmarkWarning)  # SPE includes the part outside the span of the landmarks
         warnings.simplefilter("ignore", RepeatedRowsWarning)  # a monitor takes no weights, and has a warning of its own
+        warnings.simplefilter("ignore", ColumnScaleWarning)  # columns are scaled, and a wild cell changes nothing
         model.fit(rows)
     return Pipeline([("scaler", scaler), ("model", model)])

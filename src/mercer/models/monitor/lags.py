@@ -21,7 +21,7 @@ def as_runs(groups: Any, n: int) -> np.ndarray:
     if groups.shape != (n,):
         raise ValueError(f"groups must name the run of each of the {n} rows, and its shape is {groups.shape}.")
     labels = groups.tolist()
-    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    missing = [row for row, label in enumerate(labels) if _missing(label)]
     if missing:
         raise ValueError(f"groups must name the run of each row, and row {missing[0]} has none.")
     runs = np.cumsum([0, *(label != before for before, label in pairwise(labels))])
@@ -31,6 +31,13 @@ def as_runs(groups: Any, n: int) -> np.ndarray:
             "Sort the rows by run, then by time."
         )
     return runs
+
+
+def _missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA has no truth value
+        return True
 
 
 def ages(runs: np.ndarray) -> np.ndarray:
