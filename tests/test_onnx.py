@@ -187,6 +187,7 @@ def test_the_search_converts_its_best_classifier():
     assert_same(applied(mercer.to_onnx(model), X)["predict_proba"], model.predict_proba(X), TOLERANCES["float64"])
 
 
+@pytest.mark.filterwarnings("ignore:The .* calibration rows are correlated in time:UserWarning")
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("limits", ["holdout", "f-chi2"])
 def test_monitors_give_alarms_and_their_statistics(limits, dtype):
