@@ -39,6 +39,9 @@ myst_substitutions = {"version": mercer.__version__}
 myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
+highlight_language = "none"  # blocks without a language are commands and files
+# pages without others beside them need no list of these
+html_sidebars = {page: [] for page in ("index", "first-half-hour", "which-model", "user-guide", "streams", "explorer")}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -3,8 +3,8 @@
 A page is Markdown with three additions:
 
 * A block ```` ```{run} ```` is executed; what it prints and draws is shown below it. The line ``:alt: text`` at its
-  beginning describes the figure, ``:hide: yes`` folds the code away. A block ```` ```{shell} ```` runs commands in a
-  temporary folder, those that begin with ``$``.
+  beginning describes the figure, ``:hide: yes`` folds the code away and puts it below the figure. A block
+  ```` ```{shell} ```` runs commands in a temporary folder, those that begin with ``$``.
 * ``{val}`x:.1%` `` is replaced by the value, formatted as in an f-string, after all blocks of the page have been run.
 * A line ``% needs: data/usps umap`` names data sets and modules without which the page cannot run. If one of them is
   missing, the outputs are those stored in docs/stored, with their date and the command that made them.
@@ -22,7 +22,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
+import warnings
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +36,7 @@ BUILT = DOCS / "_build" / "figures"
 BLOCK = re.compile(r"^```\{(run|shell)\}\n((?::\w+:[^\n]*\n)*)(.*?)^```$", re.MULTILINE | re.DOTALL)
 VALUE = re.compile(r"\{val\}`([^`]+)`")
 NEEDS = re.compile(r"^% needs: (.+)$", re.MULTILINE)
+COLUMNS = 92  # characters of a line that a page shows without scrolling
 DPI = 110  # of figures; pages are 700 to 900 pixels wide
 
 
@@ -87,7 +90,7 @@ def execute(name: str, text: str, folder: Path) -> Page:
     names: dict[str, Any] = {"__name__": "__main__", "DOCS": DOCS}
     stem = name.replace("/", "-")
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch), _style():
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch), warnings.catch_warnings(), _style():
         cells = [_cell(match, names, folder, f"{stem}-{i}") for i, match in enumerate(BLOCK.finditer(text))]
     values = [str(eval(f"f'''{{{expression}}}'''", names)) for expression in VALUE.findall(text)]
     return Page(_made(time.perf_counter() - start), digest(text), cells, values)
@@ -114,15 +117,21 @@ def _cell(match: re.Match, names: dict[str, Any], folder: Path, stem: str) -> Ce
 
 
 def _shell(lines: str) -> None:
-    """Print commands and what they print, standard error included, as in a terminal."""
-    settings = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    """Print commands and what they print, standard error included, as in a terminal that breaks lines of text."""
+    settings = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": str(COLUMNS)}
     for line in re.findall(r"^\$ (.+)$", lines, re.MULTILINE):
         ran = subprocess.run(
             line, shell=True, text=True, env=os.environ | settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         if ran.returncode:
             raise RuntimeError(f"{line!r} ended with {ran.returncode}: {ran.stdout}")
-        print(f"$ {line}\n{ran.stdout}".rstrip())
+        print(f"$ {line}\n{_broken(ran.stdout)}".rstrip())
+
+
+def _broken(text: str) -> str:
+    """Break long lines of text; those of tables, which have several blanks in a row, stay whole."""
+    lines = text.splitlines()
+    return "\n".join(line if "  " in line.strip() else textwrap.fill(line, COLUMNS) for line in lines)
 
 
 def _figures(folder: Path, stem: str) -> list[str]:
@@ -183,15 +192,16 @@ def _shown(match: re.Match, cell: Cell, place: str) -> str:
     """Return a block as code, output and figures."""
     options = dict(re.findall(r":(\w+): *(.*)", match[2]))
     code = f"```python\n{match[3]}```" if match[1] == "run" else ""
-    if "hide" in options:
-        code = f"````{{dropdown}} The code\n{code}\n````"
     output = f"```{{code-block}} text\n:class: output\n\n{cell.text.rstrip()}\n```" if cell.text.strip() else ""
     if match[1] == "shell":
         output = output.replace("{code-block} text\n:class: output\n", "{code-block} console\n")
     if cell.figures and "alt" not in options:
         raise ValueError(f"A block draws a figure and has no :alt: {match[3][:80]!r}")
     figures = [f"```{{image}} {place}/{name}\n:alt: {options['alt']}\n```" for name in cell.figures]
-    return "\n\n".join(part for part in [code, output, *figures] if part)
+    parts = [code, output, *figures]
+    if "hide" in options:  # below what it made
+        parts = [*parts[1:], f"````{{dropdown}} The code\n:class-container: code-below\n\n{code}\n````"]
+    return "\n\n".join(part for part in parts if part)
 
 
 def read(app: Any, name: str, source: list[str]) -> None:
