@@ -66,7 +66,7 @@ class RBF(_Exponential, Radial):
 @stored("kernels.InverseMultiquadric")
 @dataclass(eq=False, repr=False)
 class InverseMultiquadric(Radial):
-    """k = (1 + γt)^{−½}.
+    """k = 1/√(1 + γt).
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class InverseMultiquadric(Radial):
 @stored("kernels.RationalQuadratic")
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Radial):
-    """k = (1 + γt/α)^{−α}; α → ∞ is the RBF.
+    """k = 1/(1 + γt/α)^α; α → ∞ is the RBF.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class RationalQuadratic(Radial):
 class Matern(Radial):
     """The Matérn kernel of smoothness ν ∈ {½, 3/2, 5/2}; u = √(4νγt), and ν → ∞ is the RBF.
 
-    ν = ½: e^{−u};  3/2: (1 + u)e^{−u};  5/2: (1 + u + u²/3)e^{−u}.
+    ν = ½: exp(−u);  3/2: (1 + u) exp(−u);  5/2: (1 + u + u²/3) exp(−u).
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from .streams import StreamMixin
 class KernelPCA(StreamMixin, KernelTransformer):
     """Principal component analysis in the feature space of a kernel.
 
-    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are U = ΦB, B = JVΛ^{−½}, from the eigenpairs (V, Λ) of A = JᵀKJ
+    The axes U of C = Σₙ wₙ(φ(xₙ) − φ̄)(φ(xₙ) − φ̄)ᵀ are U = ΦB, B = JV/√Λ, from the eigenpairs (V, Λ) of A = JᵀKJ
     (Schölkopf, Smola & Müller 1998; Bishop 2006, section 12.3). K is the kernel matrix of the samples, Φ = (φ(x₁), …),
     wₙ are the weights of the samples, 1/n by default, and J centres and weights. The coordinates of a sample are
     y = k(x, Z)B − offset, with the samples Z that the axes are expanded on.

@@ -47,7 +47,7 @@ FLAT = 1.05  # times the noise: the direction of a component with no more varian
 class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
     """A Gaussian in the feature space of a kernel, N(φ̄, WWᵀ + ρI), with q latent variables.
 
-    φ(x) = φ̄ + Wh + ε, h ~ N(0, I), ε ~ N(0, ρI). The maximum likelihood estimate of W is U(Λ − ρ)^½ with the principal
+    φ(x) = φ̄ + Wh + ε, h ~ N(0, I), ε ~ N(0, ρI). The maximum likelihood estimate of W is U√(Λ − ρ) with the principal
     axes U and variances Λ: kernel PCA is the limit ρ → 0 (Zhou 2003; De Plaen & Suykens 2023; Tipping & Bishop 1999).
     With the coordinates y of a sample and its squared distance r² to the subspace, the density depends only on
     Σ y²/λ + r²/ρ and Σ log(λ/ρ).
@@ -252,7 +252,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
 
     @property
     def loadings_(self) -> Array:
-        """Q = V(I − ρΛ⁻¹)^½ of the loading matrix W = ΦJQ (Zhou eq. 8 and 9), a row for each sample: (n_samples, q).
+        """Q = V√(I − ρΛ⁻¹) of the loading matrix W = ΦJQ (Zhou eq. 8 and 9), a row for each sample: (n_samples, q).
 
         Only for exact models of samples without weights. ``solver=EM(init=Q)`` of :mod:`mercer.eigen` starts from it.
         """
@@ -274,7 +274,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
 
     @rowwise
     def transform(self, X: Any) -> Array:
-        """Return the posterior mean of the latent variables, E[h | x] = (1 − ρ/λ)^½ λ^{−½} y.
+        """Return the posterior mean of the latent variables, E[h | x] = y√(1 − ρ/λ)/√λ.
 
         Their variance is ``posterior_variance_`` for every sample; over the training samples the second moments of the
         result and ``posterior_variance_`` sum to 1. Parameters and shapes are those of :meth:`KernelPCA.transform`.
@@ -282,7 +282,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         return super().transform(X)
 
     def inverse_transform(self, H: Any) -> Array:
-        """Return samples whose images in feature space are close to E[φ | h] = φ̄ + U(Λ − ρ)^½ h.
+        """Return samples whose images in feature space are close to E[φ | h] = φ̄ + U√(Λ − ρ) h.
 
         The latent variables are as returned by ``transform``, or drawn from N(0, I); shapes are those of
         :meth:`KernelPCA.inverse_transform`.
@@ -290,7 +290,7 @@ class ProbabilisticKernelPCA(StreamMixin, KernelTransformer):
         return super().inverse_transform(H)
 
     def features(self, H: Any) -> Expansion:
-        """Return E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H, as an ``Expansion`` on the anchors."""
+        """Return E[φ | h] = φ̄ + U√(Λ − ρ) h for each row h of H, as an ``Expansion`` on the anchors."""
         return self.density_.features(self._check_coordinates(H, "H", "features"))
 
     @rowwise

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from .style import INK, WIDTH, axes, colour, names_of, plain
 
@@ -124,7 +124,10 @@ def alarms(chart: Any, start: int | None = None, ax: Axes | None = None) -> Axes
     if start is not None:
         ax.axvline(start, color=INK, linewidth=0.8, linestyle=":")
     ax.set(xlabel="row", title=_first_alarm(chart, start), xlim=(0, len(row)), yscale="log")
-    ax.legend(loc="upper left", frameon=False)
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False)
     return ax
 
 

@@ -81,7 +81,7 @@ class FeatureGaussian:
         return energies(Y, r2, self._lam, range(self._lam.shape[0] + 1), [self.rho])[0, ...].T
 
     def posterior_mean(self, X: Array) -> Array:
-        """Return E[h | x] = (1 − ρ/λ)^½ λ^{−½} y, h ~ N(0, I): (n, q)."""
+        """Return E[h | x] = y√(1 − ρ/λ)/√λ, h ~ N(0, I): (n, q)."""
         return self.latent(self.subspace.project(X))
 
     @property
@@ -94,7 +94,7 @@ class FeatureGaussian:
         return cast(Y * namespace(Y).sqrt((1 - self.rho / self._lam) / self._lam), Y.dtype)
 
     def features(self, H: Array) -> Expansion:
-        """Return E[φ | h] = φ̄ + U(Λ − ρ)^½ h for each row h of H."""
+        """Return E[φ | h] = φ̄ + U√(Λ − ρ) h for each row h of H."""
         return self.subspace.lift(cast(H * namespace(H).sqrt(self._lam - self.rho), H.dtype))
 
     def sample(self, p: int, rng: np.random.Generator) -> Expansion:
@@ -102,7 +102,7 @@ class FeatureGaussian:
         return self.sample_given(rng.standard_normal((p, self._lam.shape[0])), rng)
 
     def sample_given(self, H: Array, rng: np.random.Generator) -> Expansion:
-        """Draw φ | h = φ̄ + U(Λ − ρ)^½ h + √ρ ΦRξ, ξ ~ N(0, I), for each row h of H; ΦR is a basis of span φ(Z)."""
+        """Draw φ | h = φ̄ + U√(Λ − ρ) h + √ρ ΦRξ, ξ ~ N(0, I), for each row h of H; ΦR is a basis of span φ(Z)."""
         H, xp = asarray_like(H, self._lam), namespace(self._lam)
         mean = self.features(cast(H, self.subspace.axes.B.dtype))
         if self.rho == 0:

@@ -95,7 +95,7 @@ class Subspace:
     def training_coordinates(self, weights: Array | None, tol: float) -> Array | None:
         """Return Y of the training rows, λB/w, if the eigenpairs are accurate to ``tol``; else None.
 
-        Y = λB/w follows from B = √w V Λ^{−½} and AV = VΛ, without an evaluation of the kernel.
+        Y = λB/w follows from B = √w V/√Λ and AV = VΛ, without an evaluation of the kernel.
         """
         if self.moments is not None:
             return None
@@ -173,7 +173,7 @@ def principal_subspace(
 ) -> Subspace:
     """Return the leading axes of C = Σₙ wₙ(φₙ − φ̄)(φₙ − φ̄)ᵀ, w = ``weights`` (1/n).
 
-    The covariance shares its eigenvalues with A = JᵀKJ, and its axes are U = ΦB, B = JVΛ^{−½}. With ``groups`` each
+    The covariance shares its eigenvalues with A = JᵀKJ, and its axes are U = ΦB, B = JV/√Λ. With ``groups`` each
     row is centred by the mean of its own group, and φ̄ is the mean of the first group; ``mean`` has a column of mean
     weights for each group.
 

@@ -43,7 +43,7 @@ for _cls in (KernelPCA, SparseKernelPCA, SupervisedKernelPCA, ContrastiveKernelP
 
 
 def _latent(model: Any, x: Tensor) -> Tensor:
-    """E[h | x] = (1 − ρ/λ)^½ λ^{−½} y."""
+    """E[h | x] = y√(1 − ρ/λ)/√λ."""
     lam = model.subspace_.variances
     return coordinates(model.subspace_, x) * np.sqrt((1 - model.noise_variance_ / lam) / lam).astype(x.dtype)
 
