@@ -67,8 +67,10 @@ def reduce_axes(model: Any, n_points: int, *, free: bool = True, max_iter: int =
     >>> X = datasets.three_clusters(0)
     >>> kpca = KernelPCA(4, kernel=RBF(gamma=2.0)).fit(X)
     >>> few = reduce_axes(kpca, 6)
-    >>> few.transform(X).shape, bool(few.errors.max() < 0.1)
-    ((90, 4), True)
+    >>> few.transform(X).shape
+    (90, 4)
+    >>> print(f"{few.errors.max():.0e}")  # the largest error of an axis
+    2e-04
     """
     subspaces = check_model(model)._subspaces()
     if len(subspaces) != 1:

@@ -56,6 +56,15 @@ PARAMETERS = {  # option → parameter of the estimators
 }
 
 
+model_option = click.option(
+    "--model",
+    type=Registered(MODELS, without=("contrastive",)),  # it needs a second table, the background
+    default="kpca",
+    show_default=True,
+    help="Type of model.",
+)
+
+
 def preparing(command: Callable) -> Callable:
     """Add the options for missing values and targets to a command."""
     missing = click.option(
@@ -88,13 +97,7 @@ Examples:
 )
 @reading
 @click.option("-o", "--output", required=True, help="Path of the model file to write.")
-@click.option(
-    "--model",
-    type=Registered(MODELS, without=("contrastive",)),
-    default="kpca",
-    show_default=True,
-    help="Type of model.",
-)
+@model_option
 @click.option(
     "-q",
     "--components",
@@ -102,7 +105,11 @@ Examples:
     help="Number of components, a share of the variance such as 0.95, or all.",
 )
 @click.option(
-    "--kernel", type=Registered(KERNELS, without=("precomputed",)), default="rbf", show_default=True, help="Kernel."
+    "--kernel",
+    type=Registered(KERNELS, without=("precomputed", "spectrum")),
+    default="rbf",
+    show_default=True,
+    help="Kernel.",
 )
 @click.option(
     "--gamma",
@@ -128,7 +135,7 @@ Examples:
 @click.option("--clusters", type=int, help="Number of clusters of a mixture.")
 @click.option("--parts", type=int, help="Number of Gaussians in each cluster of a mixture.")
 @click.option("--alpha", type=float, help="False alarm rate of a monitor.")
-@click.option("--lags", type=int, help="Predecessors that a monitor sees each row with; rows are in the order of time.")
+@click.option("--lags", type=int, help="Number of preceding rows that a monitor sees with each row; rows are in the order of time.")
 @click.option("--contamination", type=Number("auto"), help="Share of abnormal rows in DATA, for a monitor.")
 @click.option("--supervision", type=float, help="Weight of the target in a supervised model, 0 (kernel PCA) to 1.")
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
@@ -342,7 +349,8 @@ def _estimator(name: str, model: str, params: dict[str, Any]) -> Any:
     for parameter in params:
         if parameter not in inspect.signature(cls).parameters:
             option = options.get(parameter, parameter).replace("_", "-")
-            raise click.UsageError(f"--{option} cannot be used with --model {model}.")
+            others = ", ".join(other for other in MODELS if parameter in inspect.signature(MODELS[other]).parameters)
+            raise click.UsageError(f"--{option} cannot be used with --model {model}. It is for --model {others}.")
     return cls(**params)
 
 
@@ -351,5 +359,6 @@ def _kernel(settings: dict[str, Any]) -> Any:
     params = {key: settings[key] for key in KERNEL_OPTIONS if settings[key] is not None}
     for key in params:
         if key not in inspect.signature(KERNELS[name]).parameters:
-            raise click.UsageError(f"--{key} cannot be used with --kernel {name}.")
+            others = ", ".join(other for other in KERNELS if key in inspect.signature(KERNELS[other]).parameters)
+            raise click.UsageError(f"--{key} cannot be used with --kernel {name}. It is for --kernel {others}.")
     return KERNELS[name](**params)

@@ -80,7 +80,7 @@ class Registered(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         if value in self.without or value not in self.registry:
             names = ", ".join(name for name in self.registry if name not in self.without)
-            self.fail(f"{value!r} is not a registered {self.registry.kind}; choose from {names}.", param, ctx)
+            self.fail(f"{value!r} is not a {self.registry.kind} of this command; choose from {names}.", param, ctx)
         return value
 
     def _names(self) -> list[str]:

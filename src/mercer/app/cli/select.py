@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..._core.registry import MODELS
-from .fit import build, labels_of, preparing
-from .options import Registered, Selection, Source, given_words, json_option, print_json, reading, selecting
+from .fit import build, labels_of, model_option, preparing
+from .options import Selection, Source, given_words, json_option, print_json, reading, selecting
 
 if TYPE_CHECKING:
     from ...select import AutoChoice
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     "  mercer select data.csv --time-limit 600 --json | jq .explanation"
 )
 @reading
-@click.option("--model", type=Registered(MODELS), default="kpca", show_default=True, help="Type of model.")
+@model_option
 @selecting
 @preparing
 @click.option(
