@@ -130,7 +130,7 @@ class _Affine(Projective):
 @register("poly")
 @dataclass(eq=False, repr=False)
 class Polynomial(_Affine):
-    """k = (γt + c₀)^degree.
+    """k = (γxᵀy + c₀)^degree.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _products(d: int, degree: int) -> Iterator[tuple[list[int], int]]:
 @register("sigmoid")
 @dataclass(eq=False, repr=False)
 class Sigmoid(_Affine):
-    """k = tanh(γt + c₀): not positive definite, see the parameter ``indefinite`` of the models.
+    """k = tanh(γxᵀy + c₀): not positive definite, see the parameter ``indefinite`` of the models.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class _Exponential(Profile):
 @register("rbf")
 @dataclass(eq=False, repr=False)
 class RBF(_Exponential, Radial):
-    """k = exp(−γt).
+    """k = exp(−γt), t = ‖x − y‖²: the Gaussian kernel.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class RBF(_Exponential, Radial):
 @stored("kernels.InverseMultiquadric")
 @dataclass(eq=False, repr=False)
 class InverseMultiquadric(Radial):
-    """k = 1/√(1 + γt).
+    """k = 1/√(1 + γt), t = ‖x − y‖².
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class InverseMultiquadric(Radial):
 @stored("kernels.RationalQuadratic")
 @dataclass(eq=False, repr=False)
 class RationalQuadratic(Radial):
-    """k = 1/(1 + γt/α)^α; α → ∞ is the RBF.
+    """k = 1/(1 + γt/α)^α, t = ‖x − y‖²; α → ∞ is the RBF.
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ class RationalQuadratic(Radial):
 @register("matern")
 @dataclass(eq=False, repr=False)
 class Matern(Radial):
-    """The Matérn kernel of smoothness ν ∈ {½, 3/2, 5/2}; u = √(4νγt), and ν → ∞ is the RBF.
+    """The Matérn kernel of smoothness ν ∈ {½, 3/2, 5/2}; ν → ∞ is the RBF.
 
-    ν = ½: exp(−u);  3/2: (1 + u) exp(−u);  5/2: (1 + u + u²/3) exp(−u).
+    With u = √(4νγ) ‖x − y‖, ν = ½: exp(−u);  3/2: (1 + u) exp(−u);  5/2: (1 + u + u²/3) exp(−u).
 
     Parameters
     ----------
