@@ -75,9 +75,8 @@ class Recipe:
                 return dict(zip(self.columns, names, strict=True))
             raise TableError(f"{source}: it has {len(names)} columns, and the model needs {len(self.columns)}.")
         lost = [name for name in self.columns if name not in names]
-        if len(lost) == 1:
-            raise TableError(f"{source}: the column {lost[0]!r} is missing.")
-        raise TableError(f"{source}: the column {lost[0]!r} and {len(lost) - 1} more of the model's columns are missing.")
+        more = f" and {len(lost) - 1} more of the model's columns are" if len(lost) > 1 else " is"
+        raise TableError(f"{source}: the column {lost[0]!r}{more} missing.")
 
     def apply(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows for the model, and their indices in the table."""

@@ -135,7 +135,7 @@ Examples:
 @click.option("--clusters", type=int, help="Number of clusters of a mixture.")
 @click.option("--parts", type=int, help="Number of Gaussians in each cluster of a mixture.")
 @click.option("--alpha", type=float, help="False alarm rate of a monitor.")
-@click.option("--lags", type=int, help="Number of preceding rows that a monitor sees with each row; rows are in the order of time.")
+@click.option("--lags", type=int, help="Number of preceding rows in time that a monitor sees with each row.")
 @click.option("--contamination", type=Number("auto"), help="Share of abnormal rows in DATA, for a monitor.")
 @click.option("--supervision", type=float, help="Weight of the target in a supervised model, 0 (kernel PCA) to 1.")
 @click.option("--solver", help="auto, exact, davidson, lanczos, randomized or landmarks; newton, fast, em for sparse.")
