@@ -119,7 +119,7 @@ def _rates(kernel: Any, d: int, dtype: Any) -> tuple[float, float]:
 
 
 def _seconds(f: Callable[[], Any]) -> float:
-    """Return the processor time of the fastest of four runs, in which other programs do not count; the first warms up."""
+    """Return the processor time, in which other programs do not count, of the fastest of four runs."""
     times = []
     for _ in range(4):
         start = thread_time()
