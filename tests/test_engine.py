@@ -215,6 +215,8 @@ def test_the_plan_says_what_fits_and_what_auto_takes():
     assert not costs["exact"].fits
     assert costs["landmarks"].seconds < costs["davidson"].seconds < costs["exact"].seconds
     assert "more than the available memory" in str(plan)
+    with pytest.raises(ValueError, match="n must be an integer ≥ 1"):
+        mercer.plan(0, 10)
 
 
 def test_callbacks_hear_of_each_pass():

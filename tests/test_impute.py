@@ -270,6 +270,8 @@ def test_columns_without_a_value_are_refused():
     X[:, 2] = np.nan
     with pytest.raises(ValueError, match=r"columns \[2\] have no value"):
         KernelPCAImputer().fit(X)
+    with pytest.raises(ValueError, match=r"columns \[0, 1, 2\] have no value"):
+        KernelPCAImputer().fit(np.full_like(X, np.nan))
 
 
 def test_all_rows_complete_change_nothing():

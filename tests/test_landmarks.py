@@ -161,3 +161,9 @@ def test_landmarks_are_the_same_far_from_the_origin(choose):
     solver = Landmarks(30, choose=choose)
     here, there = (KernelPCA(3, kernel=RBF(0.2), solver=solver, random_state=0).fit(X + shift) for shift in (0, 1e8))
     np.testing.assert_array_equal(there.anchors_ - 1e8, here.anchors_)
+
+
+@pytest.mark.parametrize("n", [0, -1, "many"])
+def test_a_number_of_landmarks_is_at_least_one(n):
+    with pytest.raises(ValueError, match="give a number of at least 1"):
+        Landmarks(n)

@@ -329,3 +329,9 @@ def test_a_monitor_follows_a_drift():
     assert np.mean(follows.predict(later) == -1) < 0.05 < 0.3 < np.mean(stays.predict(later) == -1)
     assert np.all(follows.predict(later[:20] + 8) == -1)
     assert not hasattr(mercer.KernelPCAMonitor(), "partial_fit")
+
+
+def test_partial_fit_says_which_solver_it_needs(X):
+    with pytest.raises(AttributeError) as caught:
+        KernelPCA(3, solver="exact").partial_fit(X)
+    assert "partial_fit needs solver='landmarks'" in str(caught.value.__cause__)

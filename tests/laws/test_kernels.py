@@ -516,3 +516,8 @@ def test_values_and_slopes_from_one_evaluation(kernel):
     t = sqdist(k.scaled(between), k.scaled(X))
     np.testing.assert_allclose(values, k(between, X), rtol=1e-10)
     np.testing.assert_allclose(slopes, k.slope(t.copy()), rtol=1e-7)
+
+
+def test_a_kernel_and_a_number_have_no_sum():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        RBF(1.0) + 3

@@ -13,6 +13,7 @@ from .._core.tiles import threads
 from ..kernels import as_kernel
 from ..linalg.solvers.davidson import EXTRA, rank_for
 from ..linalg.solvers.exact import LAPACK_ARRAYS
+from ..models.parameters import check_count
 from ..rkhs.landmarks import choose
 from ..select.html import html_table
 
@@ -87,6 +88,8 @@ def plan(n: int, d: int, q: int = 10, *, kernel: Any = "rbf", dtype: Any = np.fl
     'landmarks'
     """
     n, d, q = int(n), int(d), int(q)
+    for name, number in {"n": n, "d": d, "q": q}.items():
+        check_count(name, number)
     m = min(n, max(500, 10 * q) if m is None else m)
     entry, flop = _rates(as_kernel(kernel), d, dtype)
     width, size, rank = q + max(EXTRA, q // 5), np.dtype(dtype).itemsize, rank_for(n, q)

@@ -151,7 +151,7 @@ class Kernel(Keywords, ABC, BaseEstimator):
     def __add__(self, other: Any) -> "Kernel":
         from .compose import Sum
 
-        return Sum(self, other)
+        return NotImplemented if isinstance(other, Real) else Sum(self, other)
 
     def __mul__(self, other: Any) -> "Kernel":
         from .compose import Product, Scaled

@@ -163,8 +163,8 @@ def _moments(model: Any, name: str) -> Moments:
     check_is_fitted(model)
     if not hasattr(model.subspace_.report.solver, "basis") or model.subspace_.moments is None:
         raise ValueError(
-            f"{name} needs a model on landmarks, not compressed: fit it with solver=Landmarks(choose=Z) of "
-            f"mercer.eigen. This one was fitted by {model.subspace_.report.solver!r}."
+            f"{name} needs a model on landmarks that is not compressed, and this one was fitted by "
+            f"{model.subspace_.report.solver!r}. Fit it with solver=Landmarks(choose=Z) of mercer.eigen."
         )
     return model.moments_
 

@@ -27,6 +27,13 @@ FIRST_ROWS = 2000  # up to which a model keeps its rows: kernel width and landma
 LAST_CHANGES = 100  # exchanges of landmarks that ``solver_`` lists
 
 
+def _follows(model: Any) -> bool:
+    """Return True; raise AttributeError if the solver needs all samples at once."""
+    if not chooses_basis(model.solver):
+        raise AttributeError(f"partial_fit needs solver='landmarks', and this model has solver={model.solver!r}.")
+    return True
+
+
 class StreamMixin:
     """Mixin for estimators whose fitted state follows from the moments of coordinates on landmarks."""
 
@@ -63,7 +70,7 @@ class StreamMixin:
             raise AttributeError("Only models with solver='landmarks' that are not compressed have moments_.")
         return moments if moments.count == self.n_rows_ else moments.scaled(self.n_rows_ / moments.count)
 
-    @available_if(lambda self: chooses_basis(self.solver))
+    @available_if(_follows)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the model with a batch of samples; only for ``solver="landmarks"``.
 

@@ -148,7 +148,7 @@ def _largest(cells: Array) -> float:
     """Return the largest absolute value; missing values do not count. No array is allocated in NumPy."""
     if arrays.is_foreign(cells):
         return arrays.largest(abs(cells))
-    return max(float(np.fmax.reduce(cells, axis=None)), -float(np.fmin.reduce(cells, axis=None)), 0.0)
+    return max(0.0, float(np.fmax.reduce(cells, axis=None)), -float(np.fmin.reduce(cells, axis=None)))  # not NaN
 
 
 def place(row: int, column: int, names: Any = None) -> str:

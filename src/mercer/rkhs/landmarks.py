@@ -57,7 +57,7 @@ class Landmarks:
     half_life: float | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("refresh", 0), ("half_life", MIN_HALF_LIFE)):
+        for name, least in (("n", 1), ("refresh", 0), ("half_life", MIN_HALF_LIFE)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Real) and float(value) >= least):
                 raise ValueError(f"Landmarks({name}={value!r}): give a number of at least {least}, or None.")
