@@ -119,6 +119,12 @@ A share of {val}`x:.0%`.
 
 ```{shell}
 $ echo from a shell
+$ python -c "print('a word ' * 20); print('a  table ' * 20)"
+```
+
+```{run}
+:hide: yes
+print("hidden", x)
 ```
 """
 
@@ -130,6 +136,9 @@ def test_pages_show_what_their_code_prints_and_draws(tmp_path, monkeypatch):
     assert "\nprinted 0.25\n" in text
     assert "A share of 25%." in text
     assert "$ echo from a shell\nfrom a shell" in text
+    assert f"a{' word a' * 12}\nword" in text  # lines of text are broken, those of tables are not
+    assert ("a  table " * 20).strip() in text
+    assert text.index("hidden 0.25") < text.index("The code")  # code that is hidden stands below its output
     assert ":alt: A line." in text
     assert [path.name for path in tmp_path.iterdir()] == ["page-0-1.png"]
 
