@@ -119,10 +119,10 @@ class InverseMixin:
         if is_objects(self.subspace_.Z):
             ends = self._rows([first, last])
         else:
-            rows = [np.ravel(first), np.ravel(last)]
-            if len(rows[0]) != len(rows[1]):
-                raise ValueError(f"first and last are one sample each, and have {len(rows[0])} and {len(rows[1])} values.")
-            ends = check_array(np.stack(rows), dtype=validation.DTYPES, input_name="first and last")
+            one, other = np.ravel(first), np.ravel(last)
+            if len(one) != len(other):
+                raise ValueError(f"first and last are one sample each, and have {len(one)} and {len(other)} values.")
+            ends = check_array(np.stack([one, other]), dtype=validation.DTYPES, input_name="first and last")
         if ends.shape[1] != self.n_features_in_:
             raise ValueError(f"The samples have {ends.shape[1]} columns, and this model has {self.n_features_in_}.")
         Y = self._project(ends)
