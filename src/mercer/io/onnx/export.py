@@ -112,7 +112,7 @@ def _dtype(model: Any, dtype: Any) -> np.dtype:
     if found.kind == "O":
         raise ValueError("A model of objects cannot be converted to ONNX, whose rows are numbers.")
     if found.name not in DTYPES:
-        raise ValueError(f"dtype={dtype!r} is not a type that is converted. Give one of {', '.join(DTYPES)}.")
+        raise ValueError(f"dtype={dtype!r} cannot be converted to ONNX. Give one of {', '.join(DTYPES)}.")
     return found
 
 

@@ -120,7 +120,7 @@ class Tensor:
         return function(*inputs)
 
     def __bool__(self) -> bool:
-        raise TypeError("A graph has no branches: its nodes are the same for all rows.")
+        raise TypeError("A condition on values cannot be converted to ONNX: the graph has no branches.")
 
     def __getitem__(self, key: Any) -> "Tensor":
         from .namespace import getitem

@@ -26,7 +26,7 @@ def methods_of(model: Any) -> dict[str, Method]:
     """Return the methods of an estimator that can be converted, by name."""
     if type(model) not in METHODS:
         names = ", ".join(sorted({cls.__name__ for cls in METHODS}))
-        raise ValueError(f"{type(model).__name__} cannot be converted to ONNX. What can be: {names}.")
+        raise ValueError(f"{type(model).__name__} cannot be converted to ONNX, only {names}.")
     return METHODS[type(model)]
 
 

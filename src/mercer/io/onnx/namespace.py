@@ -52,7 +52,7 @@ def _reduction(op: str, f: Callable) -> Callable:
         if x.constant:
             return Tensor(x.graph, np.asarray(value))
         if axis is None:
-            raise TypeError("A graph takes all rows alike: it has no sum over them.")
+            raise TypeError("A sum over rows cannot be converted to ONNX: the graph treats each row alone.")
         return emit(op, [x, _axes(x, axis)], value, {"keepdims": int(keepdims)})
 
     return apply
@@ -115,7 +115,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         return Tensor(x.graph, x.value[key])
     rows, column = key
     if rows != slice(None):
-        raise TypeError("A graph takes all rows alike: x[:, j], x[:, i:j] and x[:, None] are what it can write.")
+        raise TypeError("Only x[:, j], x[:, i:j] and x[:, None] can be converted to ONNX: the graph treats each row alone.")
     if column is None:
         return emit("Unsqueeze", [x, _axes(x, 1)], x.value[:, None])
     if isinstance(column, slice):

@@ -57,7 +57,7 @@ def recipe_step(recipe: Recipe) -> Step:
     """Return the scaling of a model file; missing numbers are filled if the recipe fills them with a mean."""
     if recipe.missing == "impute":
         raise ValueError(
-            "This model fills missing cells by kernel PCA, which ONNX cannot. Fit it with --missing drop or mean."
+            "This model imputes missing values, which cannot be converted to ONNX. Fit it with --missing drop or mean."
         )
 
     def step(x: Tensor) -> Tensor:
