@@ -115,7 +115,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         return Tensor(x.graph, x.value[key])
     rows, column = key
     if rows != slice(None):
-        raise TypeError("Only x[:, j], x[:, i:j] and x[:, None] can be converted to ONNX: the graph treats each row alone.")
+        raise TypeError("Only x[:, j], x[:, i:j] and x[:, None] can be converted to ONNX.")
     if column is None:
         return emit("Unsqueeze", [x, _axes(x, 1)], x.value[:, None])
     if isinstance(column, slice):
