@@ -4,6 +4,7 @@ import warnings
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,16 +18,17 @@ from ..kernel_pca import KernelPCA
 from .rules import Rules
 
 MOST_ROWS = 50_000  # that the scaler and the model are fitted on: more than a hundred for each landmark
-INNER = (5, 95)  # percentiles that define the scale of a column
-NORMAL_RANGE = 3.29  # standard deviations between them in a normal distribution
+INNER = 5.0  # percent of the values at each end that do not define the scale of a column …
+OUTER = 0.5  # … and in a table whose rows are all normal
 
 
 @stored("monitor.InnerScaler")
 class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Subtract the median and divide by 1/3.29 of the range from the 5th to the 95th percentile.
+    """Subtract the median and divide by the range of the inner values, without ``percent`` of them at each end.
 
-    The divisor of a normally distributed column is thus its standard deviation. A column whose range is 0, because most
-    of its values are equal, is divided by its standard deviation, and a constant column by 1.
+    At least one value at each end does not count, but at most 5 %. The range is divided by that of a normal
+    distribution: the divisor of a normally distributed column is its standard deviation. A column whose range is 0,
+    because most of its values are equal, is divided by its standard deviation, and a constant column by 1.
     """
 
     n_features_in_: Count
@@ -34,12 +36,16 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     center_: Annotated[np.ndarray, Numbers("n_features_in_")]
     scale_: Annotated[np.ndarray, Numbers("n_features_in_")]
 
+    def __init__(self, percent: float = INNER) -> None:
+        self.percent = percent
+
     def fit(self, X: Any, y: None = None) -> "InnerScaler":
         """Find the scale of each column."""
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        low, self.center_, high = np.percentile(X.astype(float), [INNER[0], 50, INNER[1]], axis=0)
+        p = min(max(self.percent, 100 / max(1, len(X) - 1)), INNER)
+        low, self.center_, high = np.percentile(X.astype(float), [p, 50, 100 - p], axis=0)
         deviation = X.std(axis=0, dtype=float)
-        scale = np.where(high > low, (high - low) / NORMAL_RANGE, deviation)
+        scale = np.where(high > low, (high - low) / (2 * ndtri(1 - p / 100)), deviation)
         self.scale_ = np.where(scale > 0, scale, 1.0)
         return self
 
@@ -56,7 +62,12 @@ class InnerScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def fit_default(
-    X: np.ndarray, rng: np.random.Generator, rules: Rules, n_landmarks: int, like: Pipeline | None = None
+    X: np.ndarray,
+    rng: np.random.Generator,
+    rules: Rules,
+    n_landmarks: int,
+    percent: float = OUTER,
+    like: Pipeline | None = None,
 ) -> Pipeline:
     """Return a pipeline of a scaler and a kernel PCA, chosen by the ``rules`` and fitted on X.
 
@@ -66,7 +77,7 @@ def fit_default(
     """
     n = len(X)
     rows = X if n <= MOST_ROWS else X[np.sort(rng.choice(n, MOST_ROWS, replace=False))]
-    scaler = InnerScaler().fit(rows)
+    scaler = InnerScaler(percent).fit(rows)
     if like is not None:
         scaler.scale_ = np.where(np.ptp(rows, axis=0) > 0, scaler.scale_, like[0].scale_)
     rows = scaler.transform(rows)

@@ -15,7 +15,7 @@ from ..kernel_parameter import takes_objects
 from ..pipelines import parts
 from . import checks, rules, tails
 from .calibration import FOLDS, TENTHS, held_out, left_out, t2_and_spe
-from .default import MOST_ROWS, InnerScaler, fit_default
+from .default import INNER, MOST_ROWS, OUTER, InnerScaler, fit_default
 from .lags import ages, as_runs, lagged
 from .limits import Limits
 from .training import TrainingRows, training_rows
@@ -141,8 +141,10 @@ class Fitting:
         """Return the fitted estimator, and a function that fits the same estimator on other rows."""
         if self.estimator is None:
             self.rules_ = chosen = rules.PROCESS if self.in_time_ else rules.TABLE
-            fitted = fit_default(X, rng, chosen, self.n_landmarks)
-            return fitted, lambda rows: fit_default(rows, rng, chosen, self.n_landmarks, like=fitted)
+            percent = INNER if self.in_time_ or self.contamination != 0 else OUTER
+            settings = rng, chosen, self.n_landmarks, percent
+            fitted = fit_default(X, *settings)
+            return fitted, lambda rows: fit_default(rows, *settings, like=fitted)
         self.rules_ = None
         made = clone(self.estimator)
         if takes_objects(made):  # the rows have lost the names of their columns
