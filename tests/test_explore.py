@@ -278,9 +278,10 @@ def test_a_model_alone_shows_the_rows_it_keeps():
 
 def test_the_way_back_through_the_scaler_of_a_monitor():
     X = datasets.three_tanks(n=N)[0]
-    scaler, model = mercer.KernelPCAMonitor(random_state=0).fit(X).estimator_
+    monitor = mercer.KernelPCAMonitor(in_time=False, random_state=0).fit(X)
+    scaler, model = monitor.estimator_
     np.testing.assert_allclose(scaler.inverse_transform(scaler.transform(X)), X)
-    view = Session.of(mercer.KernelPCAMonitor(random_state=0).fit(X), X).views["m1"]
+    view = Session.of(monitor, X).views["m1"]
     found = model.preimages(view.Y[:1]).X
     assert np.all(view.back(view.Y[0])[0] == scaler.inverse_transform(found)[0])
 

@@ -521,3 +521,11 @@ def test_large_tables_are_learned_from_rows_by_lot(monkeypatch, tanks):
     assert len(monitor.calibration_) == len(tanks)
     assert np.mean(monitor.predict(three_tanks(9, n=600)[0]) == -1) < 0.15
     assert KernelPCAMonitor(limits="loo", random_state=0).fit(tanks).calibration_.shape == (600, 2)
+
+
+def test_contributions_of_training_rows_are_warned_of():
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    monitor = KernelPCAMonitor(random_state=0).fit(X[:100])
+    assert monitor.contributions(X[100:]).shape == (20, 3)
+    with pytest.warns(mercer.MercerWarning, match="20 rows among these were fitted on"):
+        monitor.contributions(X[80:])

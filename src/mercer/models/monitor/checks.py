@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.text import plural
 from ..._core.warn import RepeatedRowsWarning, warn
 from .calibration import TENTHS
 from .rules import effective
 from .training import keys_of
 
 TREND = 5.0  # standard errors: a high threshold, because rows in time are correlated over more than one step
-FEW = (
-    50  # independent rows: with fewer, a new run of a process raises many false alarms; see benchmarks/monitor_rates.py
-)
+FEW = 50  # independent rows: with fewer, new runs raise many false alarms; see benchmarks/monitor_rates.py
 COPIED = 0.5  # share of rows that are copies of others: at most so many, and the rate of false alarms at most doubles
 SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
@@ -95,6 +94,15 @@ def warn_of_few_independent(n: int, n_effective: float) -> None:
             f"The {n} calibration rows are correlated in time, and worth only {n_effective:.0f} independent ones: "
             "normal rows of a new run may differ from them and raise many false alarms. Use rows of a longer time, "
             f"worth at least {FEW}, or of several runs.",
+        )
+
+
+def warn_of_seen_rows(number: int) -> None:
+    """Warn that contributions of training rows are those of a model that reproduces them."""
+    if number:
+        warn(
+            f"{plural(number, 'row')} among these were fitted on, and the model reproduces such rows: contributions "
+            "show little of what makes them abnormal. Fit the monitor without the rows that are to be explained."
         )
 
 
