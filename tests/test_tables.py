@@ -401,3 +401,34 @@ def test_parquet_is_read_by_row_groups(tmp_path):
     np.testing.assert_array_equal(table.columns["a"], frame["a"])
     np.testing.assert_array_equal(table.columns["c"], frame["c"].astype(float))
     assert (list(table.columns), table.others) == (["c", "a"], ("b",))
+
+
+@pytest.mark.parametrize("format", ["parquet", "feather"])
+def test_damaged_arrow_files_are_refused(format, tmp_path):
+    """Some damage is in names, texts and dates, which pyarrow converts without checking them."""
+    pytest.importorskip("pyarrow", exc_type=ImportError)
+    path, rng = tmp_path / f"t.{format}", np.random.default_rng(0)
+    frame = pd.DataFrame({"a": np.arange(20.0), "c": list("uv") * 10, "t": pd.date_range("2020", periods=20)})
+    getattr(frame, f"to_{format}")(path, compression="uncompressed" if format == "feather" else None)
+    sound, refused = path.read_bytes(), 0
+    for _ in range(500):
+        data = bytearray(sound)
+        for at in rng.integers(len(data), size=3):
+            data[at] ^= 1 << rng.integers(8)
+        path.write_bytes(data)
+        try:
+            read(path, every)
+        except TableError:
+            refused += 1
+    assert refused
+
+
+def test_dates_beyond_those_of_python_are_named(tmp_path):
+    arrow = pytest.importorskip("pyarrow", exc_type=ImportError)
+    from pyarrow import feather
+
+    far = arrow.array([0, 10**9], arrow.int32()).cast(arrow.date32())
+    feather.write_feather(arrow.table({"a": [1.0, 2.0], "day": far}), tmp_path / "t.feather")
+    with pytest.raises(TableError, match="column 'day'.*--exclude 'day'"):
+        read(tmp_path / "t.feather", every)
+    assert read(tmp_path / "t.feather", lambda names, named: ["a"]).numbers("a").tolist() == [1, 2]

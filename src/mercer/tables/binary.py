@@ -94,7 +94,9 @@ def read_parquet(stream: BinaryIO, source: str, select: Select) -> Table:
         for i in range(file.metadata.num_row_groups):
             for name, values in zip(wanted, file.read_row_group(i, columns=wanted).select(wanted).columns, strict=True):
                 parts[name].append(_from_arrow(values, name, source, arrow))
-    except (arrow.ArrowException, OSError) as error:
+    except TableError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError) as error:  # a ValueError for names that are not UTF-8
         raise TableError(f"{source}: it is not a valid Parquet file ({_first_line(error)}).") from None
     columns = {name: np.concatenate(parts.pop(name)) for name in wanted}
     return Table(columns, source, others=tuple(name for name in names if name not in columns))
@@ -110,9 +112,9 @@ def read_feather(stream: BinaryIO, source: str, select: Select) -> Table:
         data = arrow.BufferReader(content)
         table = ipc.open_stream(data).read_all() if content[:4] == ARROW_STREAM else feather.read_table(data)
         table.validate(full=True)
-    except (arrow.ArrowException, OSError) as error:
+        names = table.column_names
+    except (arrow.ArrowException, OSError, ValueError) as error:
         raise TableError(f"{source}: it is not a valid Feather or Arrow file ({_first_line(error)}).") from None
-    names = table.column_names
     check_names(names, source)
     wanted = select(names, True)
     if table.num_rows == 0:
@@ -126,6 +128,21 @@ def _first_line(error: Exception) -> str:
 
 
 def _from_arrow(values: Any, name: str, source: str, arrow: Any) -> np.ndarray:
+    """Return a column; an error names it if its values are damaged, or dates beyond Python's range."""
+    try:
+        found = _converted(values, arrow)
+    except (arrow.ArrowException, OverflowError, ValueError) as error:
+        raise TableError(
+            f"{source}: column {name!r} has values that cannot be read ({_first_line(error)}). Correct them, or leave "
+            f"it out with --exclude {name!r}."
+        ) from None
+    if found is None:
+        raise TableError(f"{source}: column {name!r} has the type {values.type}. Leave it out with --exclude {name!r}.")
+    return found
+
+
+def _converted(values: Any, arrow: Any) -> np.ndarray | None:
+    """Return a column as numbers or texts, or None if it has another type."""
     kind = arrow.types
     if kind.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -135,7 +152,7 @@ def _from_arrow(values: Any, name: str, source: str, arrow: Any) -> np.ndarray:
         return values.cast(arrow.float64(), safe=False).to_numpy()
     if kind.is_temporal(values.type):
         return np.array([None if value is None else str(value) for value in values.to_pylist()], dtype=object)
-    raise TableError(f"{source}: column {name!r} has the type {values.type}. Leave it out with --exclude {name!r}.")
+    return None
 
 
 def write_parquet(stream: BinaryIO, columns: dict[str, np.ndarray], source: str) -> None:
