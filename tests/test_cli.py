@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -508,16 +509,43 @@ def test_a_closed_pipe_ends_a_command_in_one_line(folder, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_one_line(folder):
-    command = [*MERCER, "transform", str(folder / "kpca.mercer"), str(folder / "iris.csv")]
-    for output in (["-o", "/dev/full", "--to", "csv"], []):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_line(folder, unbuffered):
+    transform = [*MERCER, "transform", str(folder / "kpca.mercer"), str(folder / "iris.csv")]
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    for output in (["-o", "/dev/full", "--to", "csv"], [], None):
+        command = [*MERCER, "info", str(folder / "kpca.mercer")] if output is None else [*transform, *output]
         with open("/dev/full", "wb") as full:
             stdout = subprocess.PIPE if output else full
-            told = subprocess.run([*command, *output], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+            told = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment)
         assert told.returncode == 2
         assert told.stderr.splitlines() == [
             f"Error: {'/dev/full' if output else 'standard output'}: No space left on device"
         ]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_no_part_of_the_output_is_lost_in_silence(folder, tmp_path, unbuffered):
+    """A pipe takes 64 kB at once; without a buffer of Python's, a write may end there."""
+    rows, environment = str(tmp_path / "rows.npy"), os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    np.save(rows, np.random.default_rng(0).normal(size=(20_000, 4)))
+    command = [*MERCER, "transform", str(folder / "kpca.mercer"), rows, "--to", "npy"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        assert b"closed by its reader" in process.stderr.read()
+    assert process.returncode == 141
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+def test_closed_streams_are_no_traceback(folder, tmp_path):
+    command = shlex.join([*MERCER, "transform", str(folder / "kpca.mercer"), str(folder / "iris.csv")])
+    told = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, text=True)
+    assert told.returncode == 2
+    assert told.stderr == "Error: Standard output is closed. Pass the name of a file to -o.\n"
+    path = tmp_path / "out.csv"
+    assert subprocess.run(["bash", "-c", f"{command} -o {path} 2>&-"], check=False).returncode == 0
+    assert path.exists()
 
 
 def test_a_full_disk_leaves_the_old_model(folder, tmp_path):

@@ -131,12 +131,8 @@ def write(columns: dict[str, np.ndarray], path: str | Path, *, format: str | Non
     if compressed and format not in {"csv", "tsv"}:
         raise TableError(f"{path}: only CSV and TSV are written compressed. Leave out .gz.")
     if path == PIPE:
-        try:
-            _write(sys.stdout.buffer, columns, format, "standard output")
-            sys.stdout.buffer.flush()
-        except OSError as error:
-            error.filename = "standard output"
-            raise
+        with _standard_output() as stream:
+            _write(stream, columns, format, "standard output")
         return
     with replacing(path) as stream:
         if not compressed:
@@ -144,6 +140,26 @@ def write(columns: dict[str, np.ndarray], path: str | Path, *, format: str | Non
             return
         with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as archive:  # no date: equal tables give equal files
             _write(archive, columns, format, str(path))  # type: ignore[arg-type]
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    """Standard output with a buffer, which writes all bytes or raises: without one (PYTHONUNBUFFERED) it may not."""
+    if sys.stdout is None:
+        raise TableError("Standard output is closed. Pass the name of a file to -o.")
+    stream: Any = sys.stdout.buffer
+    raw = isinstance(stream, io.RawIOBase)
+    stream = io.BufferedWriter(stream) if raw else stream
+    try:
+        yield stream
+        stream.flush()
+    except OSError as error:
+        error.filename = "standard output"
+        raise
+    finally:
+        if raw:
+            with suppress(OSError):  # the first error is reported
+                stream.detach()
 
 
 def _write(stream: BinaryIO, columns: dict[str, np.ndarray], format: str, source: str) -> None:

@@ -1,16 +1,19 @@
 """Exit codes and error messages of commands: one line for bad input, none for a closed pipe, 130 if interrupted."""
 
+import errno
 import os
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import click
 
 from ..._core.text import visible
 
+STDOUT = "standard output"
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells report them
 EXTRAS = {"matplotlib": "plots", "PIL": "plots", "jinja2": "plots"}  # library → extra that installs it
 EXTRAS |= {"pyarrow": "tables", "dask": "dask", "onnx": "onnx", "starlette": "explore", "uvicorn": "explore"}
@@ -24,6 +27,11 @@ class BadInput(click.ClickException):
 
 class Commands(click.Group):
     """A group of commands that reports every error in one line and lists commands in the order of definition."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        if sys.stderr is None:  # closed
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the process ends)
+        return super().main(*args, **options)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -62,7 +70,10 @@ def _one_line_errors() -> Iterator[None]:
     except MemoryError as error:
         raise BadInput(f"Not enough memory. {_line(error)}".rstrip()) from None
     except OSError as error:
-        raise BadInput(f"{error.filename}: {error.strerror}" if error.filename else _line(error)) from None
+        if error.filename in {None, STDOUT}:  # a full disk: Python would try again when it exits
+            _redirect_stdout_to_null()
+        where = error.filename or (STDOUT if error.errno == errno.ENOSPC else "")
+        raise BadInput(f"{where}: {error.strerror}" if where else _line(error)) from None
     except (ValueError, TypeError) as error:
         if type(error) is TypeError:  # a bug in the program, not bad input; subclasses such as Unstorable are input
             raise
