@@ -54,9 +54,12 @@ class Fitting:
     compression_: Maybe[Any]
 
     def _check_parts(self) -> None:
-        """Raise an error if the estimator of a monitor from a file has no axes."""
+        """Raise an error if the estimator of a monitor from a file has no axes, or takes other columns."""
         if not hasattr(parts(self.estimator_)[1], "subspace_"):
             raise ValueError(f"estimator_ is a {type(self.estimator_).__name__} without components")
+        taken, given = self.estimator_.n_features_in_, self.n_features_in_ * (self.lags + 1)
+        if taken != given:
+            raise ValueError(f"estimator_ takes {taken} columns, and its rows have {given}")
 
     def _fit_lazy(self, X: Any, rng: np.random.Generator, groups: Any) -> None:
         """Fit on a Dask array: hold out the last rows for the limits; the default estimator uses a random subset."""
