@@ -323,6 +323,25 @@ def test_kept_files_are_read_for_ever(path):
             np.testing.assert_allclose(file.recipe.rows(kept["table"]), X, rtol=1e-12)
 
 
+def places(value, name):
+    """The containers of a manifest that hold a value under a name."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    found = [value] if isinstance(value, dict) and name in value else []
+    return found + [place for part in parts for place in places(part, name)]
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.mercer")), ids=lambda path: path.stem)
+def test_the_number_of_columns_is_checked_wherever_it_is_stated(path, tmp_path):
+    data, target = path.read_bytes(), tmp_path / "m.mercer"
+    count = len(places(json.loads(dict(members_of(data))["manifest.json"])["model"], "n_features_in_"))
+    for i in range(count):
+        for columns in (2**40, 0):
+            change = lambda m, i=i, n=columns: places(m["model"], "n_features_in_")[i].update(n_features_in_=n)  # noqa: E731
+            target.write_bytes(with_manifest(data, change))
+            with pytest.raises(ModelFileError):
+                mercer.load(target)
+
+
 def test_every_kernel_and_model_has_a_kept_file():
     """`make compatibility` writes those of a version before its release."""
     kept = "".join(zipfile.ZipFile(path).read("manifest.json").decode() for path in DATA.glob("*.mercer"))

@@ -166,6 +166,12 @@ class KernelPCAClassifierCV(RegionPlotMixin, CallbackSupportMixin, ClassifierMix
         refit=["boolean"],
     )
 
+    def _check_parts(self) -> None:
+        """Raise an error if the best classifier of a search from a file takes other columns."""
+        taken = self.best_estimator_.n_features_in_ if hasattr(self, "best_estimator_") else self.n_features_in_
+        if taken != self.n_features_in_:
+            raise ValueError(f"best_estimator_ takes {taken} columns, and the search states {self.n_features_in_}")
+
     @with_callbacks
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the parameters, and fit the best model on all samples; see :meth:`KernelPCAClassifier.fit`."""
