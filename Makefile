@@ -27,6 +27,7 @@ SAY_IF_NO_C = ls src/mercer/_core/_native*.so >/dev/null 2>&1 || \
 	echo 'The C extension was not built (is there a compiler?): mercer works in NumPy, more slowly'
 # Workers share the cores: a BLAS with threads of its own in each would wait for itself.
 test test-arrays test-ray test-spark test-oldest test-newest: export OPENBLAS_NUM_THREADS = 1
+test test-arrays test-ray test-spark test-oldest test-newest: export OMP_NUM_THREADS = 1
 PYTEST = -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo explore docs test test-arrays test-ray test-spark test-oldest test-newest mutants fuzz lint bench bench-full bench-peers \
