@@ -105,13 +105,13 @@ def test_addresses_agree():
 
 
 def test_installation_is_described_alike():
-    """Pages name the package; README and the page on installation say how to install from a clone."""
+    """Pages name the package; README, home and the page on installation say how to install from a clone."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         if "_build" in page.parts:
             continue
         named = re.findall(r"pip install '?(mercer|\.)[\['`\n ;)]", page.read_text(encoding="utf-8"))
-        assert page.name in {"README.md", "install.md"} or "." not in named, page
+        assert page.name in {"README.md", "index.md", "install.md"} or "." not in named, page
     assert "pip install mercer" in read("README.md")
     assert "Until the first release" in read("docs/install.md")
 

@@ -19,7 +19,7 @@ from .rules import Rules
 
 MOST_ROWS = 50_000  # that the scaler and the model are fitted on: more than a hundred for each landmark
 INNER = 5.0  # percent of the values at each end that do not define the scale of a column …
-OUTER = 0.5  # … and in a table whose rows are all normal
+OUTER = 2.5  # … and in a table whose rows are all normal
 
 
 @stored("monitor.InnerScaler")
