@@ -737,3 +737,12 @@ def test_feather_is_read_and_other_formats_are_refused_by_name(folder, tmp_path)
         (tmp_path / name).write_bytes(b"PK\3\4")
         result = run("fit", tmp_path / name, "-o", tmp_path / "m")
         assert (result.exit_code, "are not read" in result.stderr) == (2, True)
+
+
+def test_settings_of_supervised_models_are_not_compared_without_their_target(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    pd.DataFrame(X).assign(kind=y.astype(str)).to_csv(tmp_path / "data.csv", index=False)
+    options = ("--model", "supervised", "--target", "kind")
+    for command in (("select",), ("fit", "-o", tmp_path / "m.mercer", "--auto")):
+        assert "ignores the target" in refused(command[0], tmp_path / "data.csv", *command[1:], *options)
+    assert not (tmp_path / "m.mercer").exists()

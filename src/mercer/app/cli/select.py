@@ -71,6 +71,11 @@ def _filled(missing: str) -> str:
 
 def chosen(model: str, X: Any, y: Any, time_limit: float, seed: int) -> AutoChoice:
     """Return the settings of a model that are best on held-out rows."""
+    if model == "supervised":
+        raise click.UsageError(
+            "Settings are compared by how well they reconstruct held-out rows, which ignores the target of --model "
+            "supervised. Choose them in Python, by scikit-learn's GridSearchCV with a classifier after the model."
+        )
     from ...select import auto
 
     settings = dict.fromkeys(("gamma", "degree", "coef0", "nu")) | {"kernel": "rbf", "seed": seed}

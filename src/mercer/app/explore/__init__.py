@@ -18,7 +18,7 @@ def explore(
     browser: bool = True,
     report: Callable[[str], object] = print,
 ) -> Any:
-    """Open a page on a fitted model and rows: their map, each row's causes, the way back to the data, and refits.
+    """Open a page on a fitted model and rows: their map, what makes each row unusual, the way back to data, refits.
 
     In a notebook, a widget is returned (``pip install 'mercer[notebook]'``). Elsewhere the address of a page on this
     machine is printed, a browser is opened, and the call returns when the page has been closed for a minute or at
