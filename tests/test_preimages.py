@@ -222,3 +222,14 @@ def test_sparse_rows_have_sparse_preimages(model):
     assert not hasattr(sparse, "sample") or issparse(sparse.sample(3)[0])
     with pytest.raises(ValueError, match="smoother"):
         clone(model).set_params(preimage="fixed_point").fit(X).inverse_transform(Y)
+
+
+def test_walks_between_sparse_rows_are_dense():
+    X = random_array((60, 20), density=0.2, format="csr", random_state=np.random.default_rng(0))
+    model = KernelPCA(3, kernel=RBF(0.1)).fit(X)
+    rows = model.interpolate(X[:1], X[1:2], n_steps=4)
+    assert rows.shape == (4, 20)
+    D = X.toarray()
+    dense = KernelPCA(3, kernel=RBF(0.1), preimage="smoother").fit(D).interpolate(D[0], D[1], n_steps=4)
+    np.testing.assert_allclose(rows, dense, atol=1e-6)
+    assert model.latent_grid(n_steps=2).X.shape == (2, 2, 20)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._core.arrays import Array, is_objects
@@ -119,7 +120,7 @@ class InverseMixin:
         if is_objects(self.subspace_.Z):
             ends = self._rows([first, last])
         else:
-            one, other = np.ravel(first), np.ravel(last)
+            one, other = (np.ravel(x.toarray() if issparse(x) else x) for x in (first, last))
             if len(one) != len(other):
                 raise ValueError(f"first and last are one sample each, and have {len(one)} and {len(other)} values.")
             ends = check_array(np.stack([one, other]), dtype=validation.DTYPES, input_name="first and last")

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .base import Nearest
 
@@ -26,12 +28,12 @@ class LatentGrid:
     second: np.ndarray
 
 
-def walk(nearest: Nearest, lift: Callable, blocks: Iterable, near: np.ndarray | None = None) -> np.ndarray:
+def walk(nearest: Nearest, lift: Callable, blocks: Iterable, near: Any = None) -> np.ndarray:
     """Return the pre-images of blocks of coordinates, each started from those of the previous block: (b, p, d)."""
     points = []
     for Y in blocks:
         near = nearest(lift(Y), near).X
-        points.append(near)
+        points.append(near.toarray() if issparse(near) else near)
     return np.stack(points)
 
 
