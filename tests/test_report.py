@@ -146,3 +146,18 @@ def test_the_table_of_the_data_is_in_their_own_units(tmp_path):
         pages.append((tmp_path / "a.html").read_text().split("<h2>Model")[0])
     assert '<td class="number">0</td><td class="number">1</td>' in pages[0]
     assert '<td class="number">250</td><td class="number">8</td>' in pages[1]
+
+
+def test_alarms_among_training_rows_name_no_cause(tmp_path):
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    X[:2] += 9
+    for name, training, new in (("seen", X, X), ("new", X[2:], X)):
+        model = mercer.KernelPCAMonitor(random_state=0).fit(training)
+        mercer.report(model, new, tmp_path / f"{name}.html", names=["a", "b", "c"])
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert "a training row: fit without it to see" in pages["seen"]
+    causes = dict(
+        re.findall(r'number">(\d+)</td><td class="number">[^<]*</td><td class="words">([^<]*)<', pages["new"])
+    )
+    assert {causes[row].count(", ") for row in "01"} == {2}
+    assert not any("training row" in causes[row] for row in "01")

@@ -80,7 +80,8 @@ class KernelPCAClassifier(
         the fit itself. ``"temperature"`` divides all log densities by one number T ≥ 1, which leaves predictions
         unchanged; for the limiting rule, whose distances have no natural scale, T may be any number above 0.
         ``"vector"`` also adds a bias for each class, which changes predictions too; it had the smaller log-loss and
-        error on average over 38 data sets. ``"auto"`` is ``"vector"``, or ``"temperature"`` for the limiting rule. None
+        error on average over 38 data sets, and needs ten distinct held-out samples for each class: with fewer, biases
+        stay 0. ``"auto"`` is ``"vector"``, or ``"temperature"`` for the limiting rule. None
         gives the posterior of eq. 21.
     solver : {"auto", "exact", "davidson", "lanczos", "randomized", "landmarks"} or a solver, default="auto"
         As in :class:`KernelPCA`; all classes have the same landmarks.

@@ -14,6 +14,7 @@ from .subject import REASONS, Subject
 
 FOLDS = 5
 LISTED = 8  # rows that are listed
+SEEN = "a training row: fit without it to see"  # the model reproduces it, so that contributions show little
 MOST_CLASSES = 12  # in a confusion matrix
 LEVELS = (0.01, 0.05, 0.1)  # at which p-values are counted
 SAMPLES = 300
@@ -135,7 +136,10 @@ def _causes(subject: Subject, rows: np.ndarray) -> list[str]:
         shares = subject.model.contributions(subject.X[windows.ravel()], groups=runs)[length - 1 :: length]
     except (ValueError, NotImplementedError):  # a kernel without derivatives
         return [""] * len(rows)
-    return [", ".join(subject.columns[j] for j in np.argsort(-row)[:REASONS]) for row in shares]
+    training = getattr(subject.model, "training_", None)
+    seen = np.zeros(len(rows), bool) if training is None else training.held_out(subject.X[rows])
+    causes = [", ".join(subject.columns[j] for j in np.argsort(-row)[:REASONS]) for row in shares]
+    return [SEEN if known else cause for known, cause in zip(seen, causes, strict=True)]
 
 
 def sparse(subject: Subject) -> Section | None:

@@ -323,7 +323,7 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
         if is_objects(rows):
             raise ValueError("contributions need rows of numbers, and the rows of this monitor are objects.")
         training = getattr(self, "training_", None)
-        checks.warn_of_seen_rows(0 if training is None else training.held_out(rows))
+        checks.warn_of_seen_rows(0 if training is None else int(training.held_out(rows).sum()))
         found = contributions(self.estimator_, rows, of, mean=self._mean(rows), limits=self.limits_)
         found = by_lag(found, self.lags)
         return found if by_lags else found.sum(axis=1)

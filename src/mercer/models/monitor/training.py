@@ -36,10 +36,10 @@ class TrainingRows:
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return place, self.keys[place] == keys
 
-    def held_out(self, rows: np.ndarray) -> int:
-        """Return the number of training rows among the rows whose held-out T² and SPE are known."""
+    def held_out(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the rows that are training rows with known held-out T² and SPE."""
         place, known = self.find(rows)
-        return int(np.sum(known & ~np.isnan(self.values[place, 0])))
+        return known & ~np.isnan(self.values[place, 0])
 
     def known_values(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the values (n, 2), with the held-out values of training rows in place of those given."""
