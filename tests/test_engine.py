@@ -54,7 +54,7 @@ def smooth(rng):
 
 
 DATA = [narrow, wide, clustered, far_away, of_low_rank, many_columns, rough, smooth]
-# Spectra that hardly decay: a factor of low rank is no preconditioner for them, and Davidson gives up after 30 passes.
+# Spectra that hardly decay: a factor of low rank is no preconditioner for them, and Davidson gives up after 30 passes, or needs nearly as many.
 SLOW = [narrow, many_columns]
 # The variance is a thousandth of k(x, x): in single precision residuals end near Davidson's tolerance, above it on some
 # processors.
@@ -79,7 +79,7 @@ def test_iterative_solvers_agree_with_lapack_to_their_tolerance(data, solver, to
     if data not in SLOW or solver == "lanczos":
         check_note(model, gives_up=False)
     elif center:
-        check_note(model, gives_up=True)
+        check_note(model, gives_up=(data, solver) != (narrow, "davidson"))
     assert model.solver_.residual <= tol
     np.testing.assert_allclose(
         model.explained_variance_, exact.explained_variance_, atol=tol**2 * scale + 1e-13 * scale
@@ -171,7 +171,7 @@ def test_tiles_that_are_rounded_to_integers_give_the_eigenvalues(kernel, dtype):
     """Many columns: values of K are stored to 2⁻³², and the float64 eigenvalues are good to 1e-10."""
     X = (np.random.default_rng(0).normal(size=(500, 100)) / np.sqrt(np.arange(1, 101))).astype(dtype)
     gram = Gram(kernel, X).rounded()
-    assert gram.cheap
+    assert gram.kept is not None
     V = np.random.default_rng(1).normal(size=(500, 3))
     K = kernel(X.astype(float), X.astype(float))
     tolerance = 2**-32 * np.abs(V).sum(axis=0).max() if dtype == np.float64 else 1e-3

@@ -11,12 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from mercer._core import native as in_use
+from mercer.kernels import RBF as RadialBasis
+
 native = pytest.importorskip("mercer._core._native", exc_type=ImportError)
 INSTANCES = native.instances()
 if not INSTANCES:
     pytest.skip("this processor does not run the C extension", allow_module_level=True)
 
 RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN = KINDS = range(7)
+NEAR = 7  # RBF from products of points that are scaled, with a norm at the end
 DTYPES = ["f8", "f4"]
 FINEST = {"f8": np.finfo("f8"), "f4": np.finfo("f4")}
 PRODUCT_TOLERANCE = {"f8": 1e-13, "f4": 1e-5}  # of the largest |K| @ |V|
@@ -204,6 +208,29 @@ def test_symmetric_for_every_kind(kind, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES + EMPTY)
+def test_exponents_from_products(size, dtype):
+    h, m, d, p = size
+    X, Y, V = draw(dtype, (h, d + 1), (m, d + 1), (m, p))
+    X[:, d], Y[:, d] = -np.sum(X[:, :d] ** 2, axis=1) / 2, -np.sum(Y[:, :d] ** 2, axis=1) / 2
+    exact = np.exp2(-np.sum((X[:, None, :d].astype("f8") - Y[:, :d]) ** 2, axis=2) / 2)
+    tolerance = 2e2 * d * FINEST[dtype].eps
+    np.testing.assert_allclose(tile(NEAR, X, Y), exact, rtol=0, atol=tolerance)
+    assert_close_sums(product(NEAR, X, Y, V), tile(NEAR, X, Y), V)
+    W = V[np.arange(h) % max(m, 1)] if m else np.ones((h, p), dtype)
+    assert_close_sums(symmetric(NEAR, X, W), tile(NEAR, X, X), W)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("spread", [1e-3, 1, 8, 20, 60, 1e4])
+def test_products_with_near_and_far_rows_keep_their_digits(spread, dtype):
+    """Of rows far from their mean, in units of the width, the exponent would lose digits: differences are used."""
+    X, V = draw(dtype, (300, 5), (300, 4))
+    X = (spread * X + 10).astype(dtype)
+    assert_close_sums(in_use.symmetric(RadialBasis(gamma=0.3), X)(V, 0, 1), tile(RBF, X, X), V)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("p", range(1, 14))
 def test_every_width_of_v(p, dtype):
     X, V = draw(dtype, (301, 3), (301, p))
@@ -358,7 +385,10 @@ FROZEN.flags.writeable = False
 @pytest.mark.parametrize(
     ("error", "text", "call"),
     [
-        (ValueError, "kind must be 0 to 6", lambda: native.product(7, 1, 1, X23, Y43, V42, OUT22)),
+        (ValueError, "kind must be 0 to 7", lambda: native.product(8, 1, 1, X23, Y43, V42, OUT22)),
+        (ValueError, "points of kind 7", lambda: native.product(NEAR, 1, 1, X23[:, :0], Y43[:, :0], V42, OUT22)),
+        (ValueError, "kind 7 has no distances", lambda: native.profile(NEAR, 1, 1, OUT22)),
+        (ValueError, "kind 7 has no distances", lambda: native.expanded(NEAR, 1, 1, V42, V42, OUT22)),
         (ValueError, "a must be finite", lambda: native.product(RBF, -1, 1, X23, Y43, V42, OUT22)),
         (ValueError, "a must be finite", lambda: native.tile(RBF, 1e39, 1, F23, F23, np.ones((2, 2), "f4"))),
         (ValueError, "a must be finite", lambda: native.product(RBF, np.nan, 1, X23, Y43, V42, OUT22)),

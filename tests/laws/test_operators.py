@@ -187,7 +187,6 @@ class Weighted:
     """WKW of a matrix K in memory, without ``Uncentred``: J = W = diag(root)."""
 
     points = None
-    cheap = True
 
     def __init__(self, K, root):
         self.gram, self.root, self.shape, self.dtype = Dense(K), root[:, None], K.shape, K.dtype
@@ -287,7 +286,6 @@ WRONG = {
     "points": lambda A: np.zeros((3, 2)),
     "root": lambda A: -A.root,
     "gram": lambda A: Dense(2 * A.gram.K),
-    "cheap": lambda A: None,
     "J": lambda A: lambda V: V,
     "Jt": lambda A: lambda M: 2 * A.Jt(M),
     "congruence": lambda A: lambda F: F.T @ F,

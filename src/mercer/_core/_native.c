@@ -1,7 +1,8 @@
 /* Kernel tiles made and used in cache: the only place that knows about instruction sets.
 
    A tile of K(X, Y) is computed from differences (never |x|^2 + |y|^2 - 2xy: nothing cancels, and equal rows give
-   exactly k(x, x)), stays in the first cache, and is multiplied by V there; K is never stored.
+   exactly k(x, x)), stays in the first cache, and is multiplied by V there; K is never stored. Where the caller knows
+   that little cancels, NEAR computes the exponents of RBF from products, which are half of the work.
 
    The file includes itself for each instance, that is each set of vector instructions, and there for each real type:
    what stands under `#else` at the end is a template, in which `vec`, `fill`, ... mean vec_f64_avx2, fill_f32_avx512,
@@ -82,7 +83,8 @@
 #define align_group TYPED(align_group)
 #define align_loop TYPED(align_loop)
 
-enum { RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN, KINDS };
+/* NEAR is RBF for points x sqrt(2 a log2 e) whose last coordinate is -|x|^2 / 2: k = 2^(x'y), the last ones added. */
+enum { RBF, INVERSE_MULTIQUADRIC, RATIONAL_QUADRATIC, MATERN12, MATERN32, MATERN52, LAPLACIAN, NEAR, KINDS };
 
 typedef struct {
     int kind;
@@ -247,7 +249,14 @@ static int open_call(Call *call, const char *letters, PyObject **objects)
     if (k->kind == RATIONAL_QUADRATIC && !(k->b > 0 && k->b <= most && k->a / k->b <= most))
         return fail(PyExc_ValueError, "b must be positive, and b and a / b finite");
     k->d = call->arrays[0].shape[1];
+    if (k->kind == NEAR && k->d < 1) return fail(PyExc_ValueError, "points of kind %d end in a norm", NEAR);
     return 0;
+}
+
+/* For functions that are given distances, which NEAR does not have. */
+static int check_distances(const Kernel *k)
+{
+    return k->kind == NEAR ? fail(PyExc_ValueError, "kind %d has no distances", NEAR) : 0;
 }
 
 static int check_shape(const Py_buffer *view, const char *name, Py_ssize_t rows, Py_ssize_t columns)
@@ -344,7 +353,7 @@ static PyObject *py_profile(PyObject *module, PyObject *args)
     PyObject *t;
     (void)module;
     if (!PyArg_ParseTuple(args, "iddO:profile", &k->kind, &k->a, &k->b, &t)) return NULL;
-    if (open_call(&call, "", &t) == 0)
+    if (open_call(&call, "", &t) == 0 && check_distances(k) == 0)
         RUN(profile_loop, k, call.arrays[0].buf, call.arrays[0].len / call.arrays[0].itemsize);
     return close_call(&call);
 }
@@ -357,7 +366,7 @@ static PyObject *py_expanded(PyObject *module, PyObject *args)
     const Py_buffer *X = call.arrays, *Z = X + 1, *G = X + 2;
     (void)module;
     if (!PyArg_ParseTuple(args, "iddOOO:expanded", &k->kind, &k->a, &k->b, o, o + 1, o + 2)) return NULL;
-    if (open_call(&call, "XZ", o) == 0 && check_shape(X, "X", X->shape[0], 1) == 0 &&
+    if (open_call(&call, "XZ", o) == 0 && check_distances(k) == 0 && check_shape(X, "X", X->shape[0], 1) == 0 &&
         check_shape(Z, "Z", Z->shape[0], 1) == 0 && check_shape(G, "out", X->shape[0], Z->shape[0]) == 0)
         RUN(expanded_loop, k, X->buf, X->shape[0], Z->buf, Z->shape[0], G->buf);
     return close_call(&call);
@@ -772,7 +781,8 @@ INLINE void profile(const Kernel *kernel, const int kind, vec *t)
     switch (kind) {
     case RBF:
     case LAPLACIAN:
-        EACH(g) t[g] *= rate;
+        EACH(g) t[g] *= rate; /* fall through */
+    case NEAR:
         decay(t);
         break;
     case INVERSE_MULTIQUADRIC:
@@ -889,15 +899,23 @@ TARGET static void unpack(const vec *strips, Py_ssize_t n, Py_ssize_t d, real *A
     }
 }
 
-/* ROWS rows of X x one strip of points: sums of squared or of absolute differences. */
-INLINE void distances(const real *const *x, const vec *strip, Py_ssize_t d, const int absolute, vec *t)
+/* ROWS rows of X x one strip of points: sums of squared or of absolute differences, or the exponents of NEAR. */
+INLINE void distances(const real *const *x, const vec *strip, Py_ssize_t d, const int kind, vec *t)
 {
     vec sum[ROWS * STRIP];
+    if (kind == NEAR) {
+        d--;
+        UNROLL for (int e = 0; e < ROWS * STRIP; e++) sum[e] = x[e / STRIP][d] + strip[d * STRIP + e % STRIP];
+        for (Py_ssize_t k = 0; k < d; k++)
+            UNROLL for (int e = 0; e < ROWS * STRIP; e++) sum[e] += x[e / STRIP][k] * strip[k * STRIP + e % STRIP];
+        UNROLL for (int e = 0; e < ROWS * STRIP; e++) t[e] = sum[e];
+        return;
+    }
     memset(sum, 0, sizeof sum);
     for (Py_ssize_t k = 0; k < d; k++) {
         UNROLL for (int e = 0; e < ROWS * STRIP; e++) {
             vec z = x[e / STRIP][k] - strip[k * STRIP + e % STRIP];
-            if (absolute)
+            if (kind == LAPLACIAN)
                 sum[e] += magnitude(z);
             else
                 sum[e] += z * z;
@@ -911,7 +929,7 @@ INLINE void fill_kind(const Kernel *kernel, const int kind, const real *X, Py_ss
     for (Py_ssize_t i = 0; i < rows; i += ROWS) {
         const real *x[ROWS]; /* past the end the last row is repeated: there is room for it in T */
         UNROLL for (int r = 0; r < ROWS; r++) x[r] = X + least(i + r, rows - 1) * kernel->d;
-        distances(x, strip, kernel->d, kind == LAPLACIAN, t + i * STRIP);
+        distances(x, strip, kernel->d, kind, t + i * STRIP);
     }
     for (Py_ssize_t e = 0; e < rows * STRIP; e += GROUP) profile(kernel, kind, t + e);
 }
@@ -925,7 +943,7 @@ TARGET static void fill(const Kernel *kernel, const real *X, Py_ssize_t rows, co
     for (Py_ssize_t s = from; s < to; s++) {
         switch (kernel->kind) {
             CASE(RBF); CASE(INVERSE_MULTIQUADRIC); CASE(RATIONAL_QUADRATIC);
-            CASE(MATERN12); CASE(MATERN32); CASE(MATERN52); CASE(LAPLACIAN);
+            CASE(MATERN12); CASE(MATERN32); CASE(MATERN52); CASE(LAPLACIAN); CASE(NEAR);
         }
     }
 #undef CASE

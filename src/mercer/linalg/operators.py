@@ -54,10 +54,6 @@ class Operator(Protocol):
     @property
     def gram(self) -> "Operator": ...
 
-    @property
-    def cheap(self) -> bool:
-        """True if another product with A is cheap, because its tiles are stored."""
-
     def __matmul__(self, V: Array) -> Array:
         """Return A V in the dtype of A."""
 
@@ -92,7 +88,6 @@ class Uncentred:
     shape: Any
     dtype: Any
     points: Any = None
-    cheap: Any = False
     _array: Array = np.empty(0)  # an array of the library, and on the device, that the operator uses
 
     @property
@@ -146,10 +141,6 @@ class Gram(Uncentred):
     @property
     def _array(self) -> Array:
         return self.X
-
-    @property
-    def cheap(self) -> bool:
-        return self.kept is not None
 
     def __matmul__(self, V: Array) -> Array:
         V = cast(V, self.dtype)
@@ -318,10 +309,6 @@ class Covariance:
     @property
     def points(self) -> Any:
         return self.gram.points
-
-    @property
-    def cheap(self) -> bool:
-        return self.gram.cheap
 
     def J(self, V: Array) -> Array:
         """Return J V."""

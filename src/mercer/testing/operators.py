@@ -62,13 +62,12 @@ def _has_members(A: Any, what: str) -> None:
 
 
 def shaped(A: Any, reference: np.ndarray) -> None:
-    """shape and dtype are those of a real symmetric matrix, points has a row for each of its rows, cheap is a bool."""
+    """shape and dtype are those of a real symmetric matrix, and points has a row for each of its rows."""
     for what, operator in {"the operator": A, "its gram": A.gram, "its coarse version": A.coarse()}.items():
         same(tuple(operator.shape), reference.shape, f"the shape of {what}")
         assert np.issubdtype(operator.dtype, np.floating), (
             f"the dtype of {what} is {operator.dtype}, not a floating one"
         )
-        assert operator.cheap in {True, False}, f"cheap of {what} is {operator.cheap!r}, not a bool"
         if operator.points is not None:
             same(operator.points.shape[0], len(reference), f"the number of points of {what}")
 

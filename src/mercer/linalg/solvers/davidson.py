@@ -12,12 +12,12 @@ from ..operators import Operator
 from ..ritz import TINY, Ritz, norms, orthonormal, polished, projection, rayleigh_ritz
 
 EXTRA = 5  # vectors in addition to q: they separate the q pairs from the next eigenvalues
-RANK = (60, 300)  # limits of the rank of the factor: n/30 between them, and at least 4 for each component
+RANK = (60, 250)  # limits of the rank of the factor: n/40 between them, and at least 4 for each component
 MOST_BLOCKS = 8  # the basis may have this many times the columns of its first block, then it is restarted …
 ROOM = 2 * 10**6  # … or this many entries, if there are few rows
 NEARNESS = 0.02  # of θ: a pole nearer than this to θ belongs to a vector that is already in the basis
-COARSE = 3e-5  # residual at which the iteration changes to double precision …
-FLOOR = 3e-6  # … and this one if products in single precision are cheap, because the tiles are stored
+FLOOR = 3e-6  # smallest residual that products in single precision reach
+LESS = 3.0  # the correction in double precision reduces residuals by this factor less than the last pass did
 
 
 @register("davidson", file="davidson.Davidson")
@@ -54,23 +54,26 @@ class Davidson:
         basis = factor.leading(width, rng)
         if coarse is A:
             return self._iterate(A, q, factor, basis, 0)
-        ritz = self._iterate(coarse, q, factor, basis, 0, FLOOR if coarse.cheap else COARSE)
+        ritz = self._iterate(coarse, q, factor, basis, 0, last=False)
         basis = namespace(basis).astype(factor.corrected(ritz, q), A.dtype, copy=False)
         return self._iterate(A, q, factor, basis, ritz.passes)
 
-    def _iterate(
-        self, A: Operator, q: int, factor: "_Factor", basis: Array, passes: int, tol: float | None = None
-    ) -> Ritz:
-        """Repeat: Rayleigh–Ritz, precondition the residuals that are too large, multiply by A."""
-        n, width, tol = A.shape[0], basis.shape[1], tol or self.tol
+    def _iterate(self, A: Operator, q: int, factor: "_Factor", basis: Array, passes: int, last: bool = True) -> Ritz:
+        """Repeat: Rayleigh–Ritz, precondition the residuals that are too large, multiply by A.
+
+        If this is not the last iteration, it ends as soon as one correction should bring all residuals below ``tol``.
+        """
+        n, width, worst = A.shape[0], basis.shape[1], 1.0
         images, passes = A @ basis, passes + 1
         S, xp = projection(basis, images), namespace(basis)
         while True:
             ritz = rayleigh_ritz(basis, images, width, passes, S)
             found = ritz.values.shape[0]
-            open_ = max(found - q, 0) + xp.nonzero(ritz.residuals[-q:] > tol)[0]
-            if open_.shape[0] == 0 or passes >= self.max_passes:
+            before, worst = worst, float(xp.max(ritz.residuals[-q:]))
+            enough = self.tol if last else max(FLOOR, self.tol * before / max(LESS * worst, TINY))
+            if not worst > enough or passes >= self.max_passes:
                 return ritz
+            open_ = max(found - q, 0) + xp.nonzero(ritz.residuals[-q:] > (self.tol if last else FLOOR))[0]
             if basis.shape[1] + open_.shape[0] > min(n, max(MOST_BLOCKS * width, ROOM // n)):
                 basis, images, S = ritz.vectors, ritz.images, eye(found, S) * ritz.values
             pairs = (xp.take(part, open_, axis=-1) for part in (ritz.values, ritz.vectors, ritz.images))
@@ -86,7 +89,7 @@ class Davidson:
 
 def rank_for(n: int, q: int) -> int:
     """Return the rank of the factor that balances its cost against the passes it saves, as measured."""
-    return min(n, max(RANK[0], min(RANK[1], n // 30), 4 * q))
+    return min(n, max(RANK[0], min(RANK[1], n // 40), 4 * q))
 
 
 @dataclass(frozen=True, eq=False)
