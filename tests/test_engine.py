@@ -54,7 +54,8 @@ def smooth(rng):
 
 
 DATA = [narrow, wide, clustered, far_away, of_low_rank, many_columns, rough, smooth]
-# Spectra that hardly decay: a factor of low rank is no preconditioner for them, and Davidson gives up after 30 passes, or needs nearly as many.
+# Spectra that hardly decay: a factor of low rank is no preconditioner for them. Davidson gives up after 30 passes, or
+# needs nearly as many.
 SLOW = [narrow, many_columns]
 # The variance is a thousandth of k(x, x): in single precision residuals end near Davidson's tolerance, above it on some
 # processors.

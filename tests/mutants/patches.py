@@ -186,6 +186,13 @@ MUTANTS = [
         ("tests/test_engine.py::test_tiles_that_are_rounded_to_integers_give_the_eigenvalues[float64-RBF(gamma=0.1)]",),
     ),
     Mutant(
+        "exponents of far rows from products",
+        "_core/native.py",
+        "    if not norms.max() <= LARGEST_EXPONENT[X.dtype]:",
+        "    if not norms.max() <= np.inf:",
+        ("tests/test_native.py::test_products_with_near_and_far_rows_keep_their_digits",),
+    ),
+    Mutant(
         "Jt without the mean weights",
         "linalg/operators.py",
         "matmul(self._S.T, M)) if self.centred else M)",
@@ -231,7 +238,7 @@ MUTANTS = [
     Mutant(
         "solver returns random vectors",
         "linalg/solvers/davidson.py",
-        "            if open_.shape[0] == 0 or passes >= self.max_passes:",
+        "            if not worst > enough or passes >= self.max_passes:",
         "            if True:",
         DAVIDSON,
     ),
