@@ -17,7 +17,7 @@ from .tiles import in_threads, slices
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 BLOCKS = 4  # of a triangular matrix
-PANEL = 192  # columns of a Cholesky factor that are computed at once
+PANEL, HEIGHT = 128, 256  # columns of a Cholesky factor that are computed at once, and rows of each in a thread
 LAPACK = "mercer-lapack"  # the name of a thread that may outlive an interrupted call
 POLL_SECONDS = 0.05
 
@@ -64,7 +64,7 @@ def interruptible(f: Callable, *args: Any) -> Any:
 def has_cholesky(A: Array, shift: float, single: bool = False) -> bool:
     """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift.
 
-    The factor overwrites a copy of A, block by block: A₂₁ ← A₂₁L₁₁⁻ᵀ, A₂₂ ← A₂₂ − A₂₁A₂₁ᵀ. ``single`` computes in
+    Blocks of columns are computed from left to right: L_ik = (A_ik − Σ_j L_ij L_kjᵀ) L_kk⁻ᵀ. ``single`` computes in
     single precision. The threads of BLAS are not used: they spend most of their time waiting on a busy machine.
     """
     if is_foreign(A):
@@ -73,24 +73,27 @@ def has_cholesky(A: Array, shift: float, single: bool = False) -> bool:
         except linalg_errors():
             return False
         return True
-    A = A.astype(np.float32 if single else np.float64)
-    A[np.diag_indices_from(A)] += shift
-    potrf, trtrs = scipy.linalg.lapack.get_lapack_funcs(("potrf", "trtrs"), (A,))
+    L = np.empty(A.shape, np.float32 if single else np.float64)
+    potrf, trtri = scipy.linalg.lapack.get_lapack_funcs(("potrf", "trtri"), (L,))
+
+    def left(i: slice, k: slice) -> np.ndarray:
+        """Return A_ik − Σ_j L_ij L_kjᵀ."""
+        return A[i, k].astype(L.dtype) - L[i, : k.start] @ L[k, : k.start].T
+
+    def column(k: slice, inverse: np.ndarray, lane: Iterable[slice]) -> None:
+        for i in lane:
+            rows = slice(k.stop + i.start, k.stop + i.stop)
+            L[rows, k] = left(rows, k) @ inverse.T
+
     with single_blas:
         for k in slices(len(A), PANEL):
-            L, failed = potrf(A[k, k], lower=True)
+            block = left(k, k)
+            L_kk, failed = potrf(block + shift * np.eye(len(block), dtype=L.dtype), lower=True)
             if failed:
                 return False
             if k.stop < len(A):
-                F = np.ascontiguousarray(trtrs(L, A[k.stop :, k].T, lower=True)[0].T)
-                in_threads(partial(_subtract_square, A[k.stop :, k.stop :], F), slices(len(F), PANEL))
+                in_threads(partial(column, k, trtri(L_kk, lower=True)[0]), slices(len(A) - k.stop, HEIGHT))
     return True
-
-
-def _subtract_square(A: np.ndarray, F: np.ndarray, lane: Iterable[slice]) -> None:
-    """Subtract FFᵀ from the lower half of A, in some of its rows."""
-    for i in lane:
-        A[i, : i.stop] -= F[i] @ F[: i.stop].T
 
 
 def pivoted_cholesky(K: Array) -> tuple[Array, np.ndarray]:
