@@ -115,6 +115,21 @@ def test_a_model_fitted_in_pieces_equals_the_one_fitted_at_once(gamma, weighted,
     np.testing.assert_allclose(pieces.reconstruction_error(X), whole.reconstruction_error(X), atol=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("gamma", [3.0, 1.0, 0.1, 0.01])  # condition numbers of K_ZZ on both sides of the limit
+def test_moments_of_rows_in_single_precision_are_those_in_double(gamma, weighted):
+    X = np.random.default_rng(0).normal(size=(5000, 3)).astype(np.float32)
+    weights = np.random.default_rng(1).random(len(X)) if weighted else None
+    single, double = (Basis.of(RBF(gamma), X[:60].astype(dtype)) for dtype in (np.float32, np.float64))
+    assert single.single == (single.condition <= 1e3)
+    assert not double.single
+    sums, exact = single.moments(X, weights), double.moments(X, weights)
+    for ours, theirs in ((sums.first, exact.first), (sums.second, exact.second)):
+        assert ours.dtype == np.float64
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5 * abs(theirs).max())
+    np.testing.assert_allclose(sums.outside, exact.outside, rtol=1e-3)
+
+
 def test_pieces_go_on_after_fit(X):
     solver = Landmarks(choose=X[:40])
     model = KernelPCA(3, kernel=RBF(0.3), solver=solver).fit(X[:90], sample_weight=np.full(90, 2.0))

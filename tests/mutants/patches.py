@@ -394,9 +394,16 @@ MUTANTS = [
     Mutant(
         "second moments ignore weights",
         "rkhs/basis.py",
-        "                f *= namespace(w).sqrt(w)[:, None]",
+        "                f *= cast(namespace(w).sqrt(w), f.dtype)[:, None]",
         "                f = f * 1.0",
         LANDMARKS,
+    ),
+    Mutant(
+        "single precision for nearly dependent landmarks",
+        "rkhs/basis.py",
+        "SINGLE_CONDITION = 1e3 ",
+        "SINGLE_CONDITION = 1e30 ",
+        ("tests/test_landmarks.py::test_moments_of_rows_in_single_precision_are_those_in_double",),
     ),
     Mutant(
         "partial_fit forgets the first batch",

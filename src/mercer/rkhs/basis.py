@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._core.arrays import Array, full, largest, namespace, precision, row_numbers, rows, zeros
+from .._core.arrays import Array, cast, double, full, largest, namespace, precision, row_numbers, rows, zeros
 from .._core.dask import computed, is_lazy
 from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
 from .._core.fields import Numbers
@@ -29,6 +29,7 @@ from .moments import Moments
 from .positive import reported
 
 TALL = 4  # a tile has this many times the rows that fit the cache: m × m matrices are added less often
+SINGLE_CONDITION = 1e3  # condition number of K_ZZ up to which single precision is enough for rows in single precision
 RAW_CONDITION = 1e5  # condition number of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
 GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, its copy and its factor
 DRAWN = 3  # rows drawn for each feature: enough to span the space with a well-conditioned basis
@@ -100,6 +101,13 @@ class Basis:
         return self.R.shape[1]
 
     @property
+    def single(self) -> bool:
+        """True if moments of rows in single precision are summed in it: R multiplies rounding errors by the condition
+        number.
+        """
+        return self.condition <= SINGLE_CONDITION and self.dtype == namespace(self.Z).float32
+
+    @property
     def dtype(self) -> Any:
         """The dtype of coefficients: that of the points, and float64 where these are row numbers or objects."""
         xp = namespace(self.Z)
@@ -122,20 +130,22 @@ class Basis:
     def moments(self, X: Array, weights: Array | None = None) -> Moments:
         """Return the sums over the rows of 1, f, ffᵀ and k(x, x), in one pass over tiles of rows.
 
-        If K_ZZ is well conditioned, k(x, Z) is summed and the sums are multiplied by R; otherwise every tile is.
+        If K_ZZ is well conditioned, k(x, Z) is summed and the sums are multiplied by R; otherwise every tile is. Tiles
+        of rows in single precision are then multiplied in single precision (:attr:`single`), and added in double.
         """
-        k, turned = self.kernel.onto(in_float64(self.Z)), self.condition > RAW_CONDITION
-        m = self.R.shape[0]
+        turned, exact = self.condition > RAW_CONDITION, (lambda x: x) if self.single else in_float64
+        k, m = self.kernel.onto(exact(self.Z)), self.R.shape[0]
 
         def add(sums: Any, x: Array, w: Array | None = None) -> None:
-            x, w = in_float64(x), _ones(x) if w is None else w
+            x = exact(x)
+            w = full(x.shape[:1], 1.0, x) if w is None else w
             f = times_upper(k(x), self.R) if turned else k(x)
             first, second, diagonal = sums
-            first += w @ f
+            first += cast(w, f.dtype) @ f  # BLAS cannot multiply by a broadcast scalar
             if weights is not None:
-                f *= namespace(w).sqrt(w)[:, None]
-            second += f.T @ f
-            diagonal += w @ self.kernel.diag(x)
+                f *= cast(namespace(w).sqrt(w), f.dtype)[:, None]
+            second += double(f.T @ f)
+            diagonal += w @ double(self.kernel.diag(x))
 
         start = lambda: (zeros((m,), self.R), zeros((m, m), self.R), zeros((1,), self.R))  # noqa: E731
         given = (X,) if weights is None else (X, weights)
@@ -149,11 +159,6 @@ class Basis:
 def _sum(weights: Array) -> Any:
     """Return the sum of weights, which may be a Dask array."""
     return computed(weights.sum()) if is_lazy(weights) else namespace(weights).sum(weights)
-
-
-def _ones(X: Array) -> Array:
-    """Return a stored weight of 1 for each row: BLAS cannot multiply by a broadcast scalar."""
-    return full(X.shape[:1], 1.0, X)
 
 
 def _farthest(left: Array, f: int, least: float) -> np.ndarray:
