@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
@@ -19,7 +20,7 @@ from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
 K = TypeVar("K", bound="Kernel")
 WIDE, WIDE_COLUMNS = 4, 4096  # least columns for each row, and in all, for products by blocks of columns
-BLOCK_COLUMNS, WIDE_ROWS = 2048, 256  # columns of a block, and rows of a tile of the result
+BLOCK_COLUMNS, WIDE_ROWS = 256, 256  # columns of a block, and rows of a tile of the result
 MOST_SHOWN = 60  # characters of a cell in an error message
 MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
 
@@ -449,14 +450,20 @@ def is_wide(X: Array) -> bool:
 
 
 def inner_products(X: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
-    """Return XXᵀ in float64, of rows about ``origin`` if it is given, by a product for each block of columns."""
-    G = np.zeros((len(X), len(X)))
+    """Return XXᵀ in float64, of rows about ``origin`` if it is given, by a product for each block of columns.
+
+    BLAS computes one half of each product and adds it in place, so that only the result is large.
+    """
+    G = np.zeros((len(X), len(X)), order="F")
     for start in range(0, X.shape[1], BLOCK_COLUMNS):
         block = X[:, start : start + BLOCK_COLUMNS].astype(float)
         if origin is not None:
             block -= origin[start : start + BLOCK_COLUMNS]
-        G += block @ block.T  # the product of a matrix with its transpose costs half
-    return G
+        G = dsyrk(1.0, block.T, 1.0, G, trans=True, overwrite_c=True)
+    for i in row_slices(G):
+        G[i, : i.start] = G[: i.start, i].T
+        G[i, i] = np.triu(G[i, i]) + np.triu(G[i, i], 1).T
+    return G.T  # in C order
 
 
 def row_slices(G: np.ndarray) -> list[slice]:

@@ -48,7 +48,8 @@ class Lanczos:
         n = A.shape[0]
         if 2 * q >= n:
             return Exact()(A, q)  # the Krylov space would be almost the whole space
-        A = Dense(A.dense().astype(A.dtype, copy=False)) if 8 * n**2 <= budget_bytes() else A
+        if _stored(A) is None and 8 * n**2 <= budget_bytes():
+            A = Dense(A.dense().astype(A.dtype, copy=False))
         operator, products = counted_products(A)
         start, seed = rng.uniform(-1, 1, n).astype(A.dtype), int(rng.integers(2**31))
         m = min(n, max(NARROWEST, q + 20))  # the width of the Krylov space: ARPACK's default, 2q + 1, took longer
@@ -59,13 +60,22 @@ class Lanczos:
 def counted_products(A: Operator) -> tuple[LinearOperator, list]:
     """Return A as a SciPy operator, and a list that gets one entry for every product."""
     products: list = []
-    symv = scipy.linalg.get_blas_funcs("symv", dtype=A.dtype)  # reads only half of the matrix
+    symv, K = scipy.linalg.get_blas_funcs("symv", dtype=A.dtype), _stored(A)  # it reads only half of the matrix
 
     def matvec(v: np.ndarray) -> np.ndarray:
         products.append(1)
-        return symv(1, A.K.T, v, lower=1) if isinstance(A, Dense) else (A @ v.reshape(-1, 1))[:, 0]
+        V = v.reshape(-1, 1)
+        return (A @ V if K is None else A.Jt(symv(1, K, A.J(V), lower=1)[:, None]))[:, 0]
 
     return LinearOperator(A.shape, matvec=matvec, dtype=A.dtype), products
+
+
+def _stored(A: Operator) -> np.ndarray | None:
+    """Return the stored K of A = JᵀKJ in the order of columns that BLAS reads, or None."""
+    if not isinstance(A.gram, Dense):
+        return None
+    K = A.gram.K
+    return K.T if K.flags.c_contiguous else K if K.flags.f_contiguous else None
 
 
 def _repaired(A: Operator, V: Array, q: int, rng: np.random.Generator, passes: int) -> Ritz:
