@@ -26,7 +26,7 @@ from .solvers.exact import Exact
 from .solvers.lanczos import Lanczos
 from .solvers.randomized import Randomized
 
-LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 3_000, 30  # rows up to which Lanczos was fastest: any q, and q ≥ MANY
+LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 1_800, 30  # rows up to which Lanczos was fastest: any q, and q ≥ MANY
 EXACT_ROWS = 100  # rows up to which no iterative solver is faster
 LAST_DIGITS = 1e-13  # the smallest residual that can be required
 CHOLESKY_ROWS = 5_000  # rows up to which a Cholesky factor is as fast as a few dozen products

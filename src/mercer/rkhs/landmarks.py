@@ -97,7 +97,7 @@ def choose(solver: Any, n: int, q: int | None) -> Any:
     ==============================  ============================================
     very few rows (n ≤ 100)         ``Exact``: LAPACK on the stored matrix
     many components (q > n/5)       ``Exact``: iterations are not faster
-    few rows (n ≤ 1200; n ≤ 3000    ``Lanczos`` on the stored matrix
+    few rows (n ≤ 1200; n ≤ 1800    ``Lanczos`` on the stored matrix
     with q ≥ 30)
     up to 100 000 rows              ``Davidson``, no matrix stored
     more                            ``Landmarks``: one pass, error reported
