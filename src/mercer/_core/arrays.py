@@ -191,6 +191,11 @@ def shared(x: Any) -> np.ndarray | None:
         return None
 
 
+def in_memory(x: Any) -> np.ndarray | None:
+    """Return a NumPy view of an array of another library, or None for NumPy's own arrays and those on a device."""
+    return shared(x) if is_foreign(x) else None
+
+
 def hstack(*parts: Any) -> Array:
     """Return columns and blocks of columns side by side, in their common dtype."""
     if not is_foreign(parts[0]):

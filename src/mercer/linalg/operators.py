@@ -19,7 +19,7 @@ from .._core.arrays import (
     columns,
     double,
     full,
-    is_foreign,
+    in_memory,
     is_objects,
     namespace,
     precision,
@@ -161,8 +161,8 @@ class Gram(Uncentred):
     @cached_property
     def _here(self) -> "Gram | None":
         """The operator on a NumPy view of the rows of another library, if a fused product reads their memory."""
-        foreign = is_foreign(self.X) and self.X.shape[1] <= COSTLY_COLUMNS and self.home is None
-        X = shared(self.X) if foreign else None
+        few = self.X.shape[1] <= COSTLY_COLUMNS and self.home is None
+        X = in_memory(self.X) if few else None
         return None if X is None or self.kernel.symmetric(X) is None else Gram(self.kernel, X)
 
     def diag(self) -> Array:

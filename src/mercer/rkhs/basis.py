@@ -10,7 +10,21 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._core.arrays import Array, cast, double, full, largest, namespace, precision, row_numbers, rows, zeros
+from .._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    double,
+    full,
+    in_memory,
+    largest,
+    namespace,
+    precision,
+    row_numbers,
+    rows,
+    shared,
+    zeros,
+)
 from .._core.dask import computed, is_lazy
 from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
 from .._core.fields import Numbers
@@ -132,7 +146,13 @@ class Basis:
 
         If K_ZZ is well conditioned, k(x, Z) is summed and the sums are multiplied by R; otherwise every tile is. Tiles
         of rows in single precision are then multiplied in single precision (:attr:`single`), and added in double.
+        Arrays of another library are read by NumPy if they are in the memory of the process.
         """
+        view = in_memory(X)
+        if view is not None:
+            sums = self.moved(shared).moments(view, None if weights is None else shared(weights))
+            first, second = (asarray_like(part, self.R) for part in (sums.first, sums.second))
+            return replace(sums, basis=self, first=first, second=second)
         turned, exact = self.condition > RAW_CONDITION, (lambda x: x) if self.single else in_float64
         k, m = self.kernel.onto(exact(self.Z)), self.R.shape[0]
 
