@@ -215,7 +215,7 @@ def test_the_page_of_benchmarks_is_made_again_from_the_results_that_are_kept(tmp
         page(found, measured, False, machine) for found, measured, machine in (run, kept.read(tmp_path / "run.json"))
     ]
     assert pages[0] == pages[1]
-    assert "**missed**: exact-20000, ≥ 10×: got 9.5×" in pages[0]
+    assert "* **exact-20000**, ≥ 10×: got 9.5×" in pages[0]
     assert "**failed**: exact-10000: MemoryError: too large" in pages[0]
 
 
