@@ -17,6 +17,7 @@ copyright = "the mercer developers"
 version = release = mercer.__version__
 extensions = [
     "backlinks",
+    "checked",
     "executed",
     "myst_parser",
     "numpydoc",
@@ -41,11 +42,19 @@ html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
 highlight_language = "none"  # blocks without a language are commands and files
 # pages without others beside them need no list of these
-html_sidebars = {page: [] for page in ("index", "first-half-hour", "which-model", "user-guide", "streams", "explorer")}
+ALONE = ("index", "install", "first-half-hour", "which-model", "user-guide", "streams", "explorer")
+html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_theme_options = {"show_toc_level": 2, "navbar_align": "left", "footer_start": ["copyright"], "footer_end": []}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "github_url": "https://github.com/mercer-dev/mercer",
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -70,6 +79,11 @@ def plain(app, what, name, obj, options, lines):
         lines[i] = "".join(parts)
 
 
+def endings(app, name, source):
+    """Remove the empty line that ends a block of examples: doctest needs it, readers do not."""
+    source[0] = re.sub(r"(^```pycon\n(?:(?!^```).)*?)\n\n```$", r"\1\n```", source[0], flags=re.DOTALL | re.MULTILINE)
+
+
 def alternatives(app, name, source):
     """Describe the thumbnails of the gallery, which Sphinx-Gallery leaves without a text, by their tooltips."""
     if name == "gallery/index":
@@ -86,4 +100,5 @@ def setup(app):
     """Called by Sphinx."""
     app.connect("build-finished", tour)
     app.connect("source-read", alternatives)
+    app.connect("source-read", endings)
     app.connect("autodoc-process-docstring", plain, priority=400)  # before numpydoc

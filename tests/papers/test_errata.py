@@ -146,6 +146,7 @@ def test_deplaen_19_divides_by_zero():
 
 def test_deplaen_lemma_3_has_the_noise_as_remaining_eigenvalues():
     values = np.linalg.eigvalsh(SIGMA)[::-1]
+    assert not close(values, [*LAM[:q], *[0] * 4])
     assert close(values, [*LAM[:q], *[RHO] * 4])
 
 
@@ -160,6 +161,7 @@ def test_deplaen_42_sums_squares():
     Y = (PHI - MEAN) @ U[:, :q]
     assert close(np.mean(Y**2, axis=0), LAM[:q])
     assert close(np.sum(Y, axis=0) ** 2, 0)
+    assert not close(LAM[:q], 0)
 
 
 def test_deplaen_centred_kernel_matrices_are_never_of_full_rank():
@@ -167,6 +169,13 @@ def test_deplaen_centred_kernel_matrices_are_never_of_full_rank():
     assert np.linalg.matrix_rank(K) == N
     assert np.linalg.matrix_rank(H @ K @ H) == N - 1
     assert KernelPCA(kernel=QUADRATIC).fit(X).n_components_ == 5  # of six features: the constant one is gone
+
+
+def test_deplaen_figure_3_has_fifty_points():
+    """σ² = (1 − explained)/(N − q) by (6), with the shares of the caption of the panel with three components."""
+    explained, noise, components = 0.5403, 0.0098, 3
+    assert round((1 - explained) / (50 - components), 4) == noise
+    assert round((1 - explained) / (20 - components), 4) != noise
 
 
 def test_the_page_is_complete():
