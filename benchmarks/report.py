@@ -43,8 +43,8 @@ WHY = {
     "vectors. Ours adds a product with a random block, which finds pairs that a single starting vector misses.",
     "given-5000": "More than half of the time is a Cholesky factor, which shows that a matrix of unknown origin has no "
     "negative eigenvalues; scikit-learn looks only at the eigenvalues that it computes.",
-    "wide-2000": "Nine tenths of the memory are a copy of the rows, which scikit-learn keeps too. The rest is the kernel "
-    "matrix, and a block of columns in double precision.",
+    "wide-2000": "Nine tenths of the memory are a copy of the rows, which scikit-learn keeps too. The rest is the "
+    "kernel matrix, and a block of columns in double precision.",
     "exact-20000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
     "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
     "(72 % for γ = 1/d). The solver needs ten passes instead of six. The targets are those of γ = 1/d.",

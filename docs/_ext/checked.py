@@ -59,11 +59,10 @@ def _leads(link: str, path: Path, pages: dict[Path, Page]) -> bool:
 
 def check(app: Any, error: Exception | None) -> None:
     """Fail a build whose pages have problems."""
-    if error is None and app.builder.format == "html":
-        if found := problems(Path(app.outdir)):
-            from sphinx.errors import ExtensionError
+    if error is None and app.builder.format == "html" and (found := problems(Path(app.outdir))):
+        from sphinx.errors import ExtensionError
 
-            raise ExtensionError("\n".join(found))
+        raise ExtensionError("\n".join(found))
 
 
 def setup(app: Any) -> dict[str, bool]:
