@@ -201,6 +201,12 @@ FIGURE = re.compile(r"([\d.]+)(×| MB| s\b)")
 RUNS_DIFFER = 0.3  # by so much on a busy machine
 
 
+def test_the_readme_is_short_and_shows_the_explorer():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) < 120
+    assert "](docs/images/explorer-" in readme
+
+
 def test_figures_of_the_readme_are_those_of_the_benchmarks():
     """Every ratio, time and size of the section on speed is in the line of its case."""
     measured = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")

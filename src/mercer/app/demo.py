@@ -54,6 +54,7 @@ LEAD = (
     "computed by mercer on this machine when the page was written; the code under each figure drew it.",
 )
 COMMANDS = """\
+mercer explore data.csv
 mercer fit data.csv -o model.mercer
 mercer score model.mercer new.csv -o scores.csv
 mercer report model.mercer data.csv -o report.html

@@ -26,16 +26,16 @@ from .solvers.exact import Exact
 from .solvers.lanczos import Lanczos
 from .solvers.randomized import Randomized
 
-LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 1_800, 30  # rows up to which Lanczos was fastest: any q, and q ≥ MANY
+LANCZOS_ROWS, MORE_ROWS, MANY = 1_200, 1_800, 30  # rows up to which Lanczos was fastest: for any q, for q ≥ MANY
 EXACT_ROWS = 100  # rows up to which no iterative solver is faster
 LAST_DIGITS = 1e-13  # the smallest residual that can be required
 CHOLESKY_ROWS = 5_000  # rows up to which a Cholesky factor is as fast as a few dozen products
 DOUBLE_ROWS = 2_000  # rows up to which a factor in double precision takes little time
-VISIBLE = 1e-5  # of λ₁: negative eigenvalues of larger magnitude are found
-CLOSE = 0.01  # of a negative Ritz value: if its residual is smaller, it is accepted as the lowest eigenvalue
-SETTLED = 1e-4  # of a negative Ritz value: with a smaller residual, Lanczos stops
+VISIBLE = 1e-5  # relative to λ₁: negative eigenvalues of larger magnitude are found
+CLOSE = 0.01  # relative residual below which a negative Ritz value is accepted as the lowest eigenvalue
+SETTLED = 1e-4  # relative residual of a negative Ritz value below which Lanczos stops
 SHIFTS = 6  # number of shifts σ that are tried, from the rounding error to λ₁
-BREAKDOWN = 1e-10  # of the largest entry of T: a shorter new Lanczos vector is a rounding error
+BREAKDOWN = 1e-10  # relative to the largest entry of T: a shorter new Lanczos vector is a rounding error
 LOWEST_STEPS = 30  # Lanczos steps in the search for negative eigenvalues
 FAILED = 1e-3  # a residual above this share of λ₁ means that an iterative solver has failed
 

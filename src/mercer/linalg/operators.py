@@ -33,7 +33,7 @@ from ..kernels.base import is_wide
 
 STORED_BYTES, DOUBLE_BYTES = 4, 8
 COSTLY_COLUMNS = 64  # with more columns, a tile takes longer to compute than to read
-PARALLEL_ROWS = 2_000  # of a stored matrix: below it BLAS multiplies by all of it in a few milliseconds
+PARALLEL_ROWS = 2_000  # a stored matrix with fewer rows is multiplied by BLAS in a few milliseconds
 
 
 class Operator(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 from .._core.arrays import Array, namespace
 
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-INSIDE = 100  # times ε: a direction with a shorter remainder lies inside the span
+INSIDE = 100  # in units of ε: a direction with a shorter remainder lies inside the span
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ class KernelPCAClassifier(
     Each class has a probabilistic kernel PCA (Zhou, section 4), with the same kernel and the same noise variance ρ for
     all classes. The predicted class minimises L̂_c(x) − 2 log p_c (eq. 21), where −½L̂_c is the log density of class c up
     to a constant and p_c its prior. In the limit ρ → 0 it is the class whose principal subspace is closest (eq. 23),
-    whatever the priors are.
+    regardless of the priors.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class KernelPCAClassifier(
 
     @rowwise
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of largest calibrated density (eq. 21, or eq. 23 if ρ = 0) of each sample: (n_samples,)."""
+        """Return for each sample the class with the largest calibrated density (eq. 21; eq. 23 if ρ = 0): (n_samples,)."""
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 

@@ -32,10 +32,10 @@ def held_out(joint: Joint, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def balanced_folds(X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fold of each sample, −1 for those that are never held out, and the number of its distinct row.
 
-    Equal rows are in the same fold, whatever their classes, so that no model is fitted on copies of its held-out rows.
-    The order of the samples does not matter, and weights are equivalent to repetitions. If equal rows have different
-    classes, they are assigned to a fold like rows of the rarest of these classes. The rows of each class are spread
-    over the folds. Only as many folds as necessary are held out, and never all samples of a class.
+    Equal rows are in the same fold even if their classes differ, so that no model is fitted on copies of its held-out
+    rows. The order of the samples does not matter, and weights are equivalent to repetitions. If equal rows have
+    different classes, they are assigned to a fold like rows of the rarest of these classes. The rows of each class are
+    spread over the folds. Only as many folds as necessary are held out, and never all samples of a class.
     """
     row = distinct(X)[1].ravel()
     pairs = np.unique(row * (y.max() + 1) + y)
@@ -60,8 +60,8 @@ def calibrated(
 ) -> tuple[float, np.ndarray]:
     """Return the temperature and a bias for each class, from ``n`` distinct held-out samples.
 
-    Samples are weighted so that each class counts by its prior, whatever its share of the samples is. If a class has no
-    held-out sample, or if there are fewer than ``ENOUGH_FOR_BIAS`` distinct samples for each class, biases cannot be
+    Samples are weighted so that each class counts by its prior, regardless of its share of the samples. If a class has
+    no held-out sample, or if there are fewer than ``ENOUGH_FOR_BIAS`` distinct samples for each class, biases cannot be
     estimated, and all are 0. ``"scale"`` is a temperature that may be below 1.
     """
     biases, possible = np.zeros(len(priors)), np.flatnonzero(priors > 0)

@@ -36,9 +36,9 @@ from .targets import check_labels, class_components, class_priors
 OCTAVES = np.arange(-8, 9)  # log₂ of γ · median: from far too wide to far too narrow for most data
 HALF_DECADES = np.arange(0, -11, -1) / 2  # log₁₀ of ρ: from all of the variance within classes to 1e-5 of it
 STEPS = 34  # numbers of components from 1 to the size of the largest class, in equal ratios
-AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # of the grid, in this order
+AXES = ("kernel", "shrinkage", "priors", "noise_ratio", "n_components")  # axes of the grid, in this order
 WITH_DENSITIES = (*AXES, "density")
-NEAR = 2  # standard errors: errors that differ by less do not decide between two combinations
+NEAR = 2  # number of standard errors within which two combinations count as equally good
 DIGITS = 12  # decimal places to which average losses are compared: they may differ by rounding
 GridErrors = (
     Annotated[np.ndarray, Numbers("k", "l", "m", "n", "o", finite=False)]

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 LEAST = np.log(np.finfo(float).eps)  # smallest log-probability, as in scikit-learn
-DOUBLINGS = 13  # of the temperature, from 1: at the highest one nearly all classes are equally probable
+DOUBLINGS = 13  # doublings of the temperature, from 1: at the highest one all classes are nearly equally probable
 
 Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -94,14 +94,14 @@ class _Scored:
 
 
 class _Answers(ClassifierMixin, BaseEstimator):
-    """A fitted classifier with given log densities, which answers for the held-out samples only."""
+    """A stand-in for a fitted classifier: it returns given log densities of the held-out samples."""
 
     def __init__(self, joint: np.ndarray, probable: bool):
         self.joint, self.probable = joint, probable
         self.classes_ = np.arange(joint.shape[1])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the number of the class of largest density."""
+        """Return the number of the class with the largest density."""
         return self.joint.argmax(axis=1)
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -16,25 +16,25 @@ from .._core.warn import (
 from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
 
-LOOKED_AT = 300  # rows whose kernel matrix is inspected in place of K
-CELLS = 2 * 10**6  # at most, in those rows: fewer rows are used if there are many columns
-SCALE_CELLS = 10**7  # at most, in the rows that scales are estimated from
-NARROW = 0.05  # if the cosine of a row with the most similar other row has a smaller median, K ≈ I
-WIDE = 1e-6  # if 1 − cosine is smaller for 99 % of the pairs, K ≈ 11ᵀ
+LOOKED_AT = 300  # rows whose kernel matrix is inspected instead of the whole K
+CELLS = 2 * 10**6  # largest number of values in those rows: with many columns, fewer rows are used
+SCALE_CELLS = 10**7  # largest number of values in the rows from which scales are estimated
+NARROW = 0.05  # K ≈ I if the median cosine between a row and its most similar row is smaller
+WIDE = 1e-6  # K ≈ 11ᵀ if 1 − cosine is smaller for 99 % of the pairs
 BULK = 0.99
-FLAT = 1.05  # λ₁ this close to the mean of all eigenvalues: a flat spectrum, K ≈ I
-MANY_ROWS = 1000  # rows from which on duplicates are searched; scales are estimated from the same number
-MANY_COLUMNS = 4096  # of a block, whose standard deviations are computed at once
-SOME_ROWS = 20  # at least, to estimate the scale of a column and most entries of K
+FLAT = 1.05  # K ≈ I if λ₁ is at most this many times the mean of all eigenvalues (a flat spectrum)
+MANY_ROWS = 1000  # with at least this many rows, duplicates are searched; scales are estimated from this number
+MANY_COLUMNS = 4096  # columns of a block, whose standard deviations are computed at once
+SOME_ROWS = 20  # smallest number of rows from which scales and entries of K are estimated
 COPIES = 0.5  # share of distinct rows below which a warning is given
-UNSCALED = 100  # times the standard deviation of the median column; 10 at most if all columns have one unit
+UNSCALED = 100  # in units of the standard deviation of the median column; columns of one unit differ by at most 10
 OUTSIDE = 0.05  # share of the variance outside the span of the landmarks above which a warning is given
 NAMED = 3  # columns named in a warning
 REMEDY = "make_pipeline(StandardScaler(), model)"
 
 
 def warn_of_rows(X: Any, kernel: Kernel, names: Any = None) -> None:
-    """Warn of columns that dominate all distances, of duplicate rows, and of a kernel that is too narrow or too
+    """Warn about columns that dominate all distances, duplicate rows, and a kernel that is too narrow or too
     wide."""
     if hasattr(X, "toarray") or is_foreign(X) or not kernel.stationary:
         return  # reading rows back from a device would cost more than the warning is worth
@@ -111,7 +111,7 @@ def _bulk(cosines: np.ndarray) -> float:
 
 
 def warn_of_spectrum(variances: Array, total: float, n: int, kernel: Kernel | None = None) -> None:
-    """Warn of data that are constant in feature space, and of a flat spectrum."""
+    """Warn about data that are constant in feature space, and about a flat spectrum."""
     if total == 0:
         warn(
             "The data are constant in feature space: no component has any variance. Either all rows are equal, or "

@@ -28,9 +28,9 @@ from . import validation
 from .kernel_parameter import takes_objects
 from .parameters import AT_LEAST_0, AT_LEAST_1, NOT_NEGATIVE, constraints, generator
 
-ZERO = 1e-12  # of λ₁: smaller eigenvalues are set to zero, as scikit-learn does in double precision
+ZERO = 1e-12  # relative to λ₁: smaller eigenvalues are set to zero, as scikit-learn does in double precision
 FINE = 1e-10  # residual that gives eigenvalues to the last digit
-NEGATIVE = 1e-5  # of λ₁: larger negative eigenvalues are an error in scikit-learn
+NEGATIVE = 1e-5  # relative to λ₁: larger negative eigenvalues are an error in scikit-learn
 
 
 @stored("dropin.KernelPCA")
@@ -170,8 +170,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_negative(self, subspace: Subspace) -> None:
         """Raise an error as scikit-learn does: if a negative eigenvalue is among those computed.
 
-        The randomised solver of scikit-learn computes the eigenvalues of largest modulus, its other solvers those of
-        largest value.
+        The randomised solver of scikit-learn computes the eigenvalues with the largest modulus, its other solvers the
+        largest eigenvalues.
         """
         report, found = subspace.report, subspace.variances
         largest, smallest = found.max(initial=0.0), found.min(initial=0.0 if report.last <= 0 else np.inf)

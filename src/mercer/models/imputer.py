@@ -23,8 +23,8 @@ from . import validation
 from .kernel_pca import KernelPCA
 from .parameters import AT_LEAST_1, POSITIVE, KernelLike, constraints, generator
 
-SHARE = 0.97  # of the variance
-ROUNDS = 2  # of fits on the completed samples
+SHARE = 0.97  # share of the variance that the components hold
+ROUNDS = 2  # number of fits on the completed samples
 FEW = 1000  # samples up to which no landmarks are needed
 LANDMARKS = 500
 USUAL = 0.95  # quantile of r² of the training samples that sets the scale of the weights

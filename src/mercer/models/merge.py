@@ -23,7 +23,7 @@ from .streams import StreamMixin
 from .validation import DTYPES
 
 SAME = 1e-12  # relative difference up to which kernel matrices of the landmarks are equal
-NEGATIVE = 1e-9  # of the largest eigenvalue: a smaller negative one is rounding
+NEGATIVE = 1e-9  # relative to the largest eigenvalue: a smaller negative one is a rounding error
 
 
 def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array:

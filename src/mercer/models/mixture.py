@@ -92,8 +92,8 @@ class KernelPCAMixture(
         form a cluster: ``"auto"`` then uses only the spectral start, and an array may have a column for each Gaussian,
         those of a cluster side by side.
     n_init : int, default=10
-        Number of initialisations; the result of highest likelihood is kept. The spectral start alone, or an array,
-        counts as one initialisation.
+        Number of initialisations; the result with the highest likelihood is kept. The spectral start alone, or an
+        array, counts as one initialisation.
     loadings : {"direct", "em"}, default="direct"
         How an iteration finds the axes of a cluster: directly, from eigenpairs (Zhou eq. 20), or by a step of EM for
         the matrices Qᵢ (eq. 11), which converges to the same axes after many more iterations.
@@ -306,7 +306,7 @@ class KernelPCAMixture(
         return responsibilities
 
     def _warn(self, q: list) -> None:
-        """Warn of fewer clusters or components than requested, and if EM has not converged."""
+        """Warn about fewer clusters or components than requested, and if EM has not converged."""
         k, wanted = len(self.weights_), [q[part.cluster] for part in self.parts_]
         if k < self.n_clusters:
             warn(

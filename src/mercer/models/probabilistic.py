@@ -37,9 +37,9 @@ from .base import KernelTransformer
 from .parameters import FROM_0, NOT_NEGATIVE, KernelLike, check_count, constraints, generator
 from .streams import StreamMixin
 
-SHARE = 0.95  # of the variance that the components hold if their number is not given
+SHARE = 0.95  # share of the variance that the components hold if their number is not given
 ORTHONORMAL = 1e-3  # columns of V that differ more from length 1 are not eigenvectors of A
-FLAT = 1.05  # times the noise: the direction of a component with no more variance than this is arbitrary
+FLAT = 1.05  # in units of the noise: the direction of a component with less variance is arbitrary
 
 
 @register("probabilistic")

@@ -28,9 +28,9 @@ from . import diagnostics, validation
 from .base import KernelTransformer
 from .parameters import AT_LEAST_1, POSITIVE, KernelLike, constraints
 
-DEFAULT_NOISE = 0.05  # of the largest noise variance that keeps an anchor
-ALL_ROWS = 3_000  # up to which every sample is a candidate
-SOME_ROWS = 1_000  # candidates among more samples
+DEFAULT_NOISE = 0.05  # relative to the largest noise variance that keeps an anchor
+ALL_ROWS = 3_000  # number of samples up to which every sample is a candidate
+SOME_ROWS = 1_000  # number of candidates among more samples
 
 
 @register("sparse")
@@ -334,7 +334,7 @@ def _with_mean(report: Report, left: float, centred: Centred | None) -> Report:
 
 
 def _warn_of_fit(fit: Any, n_anchors: int | None, solver: str) -> None:
-    """Warn of fewer anchors than ``n_anchors``, and of weights that have not converged."""
+    """Warn about fewer anchors than ``n_anchors``, and about weights that have not converged."""
     if n_anchors is not None and len(fit.w) < n_anchors:
         warn(
             f"The model keeps fewer anchors than n_anchors={n_anchors}, namely {len(fit.w)}: no noise variance that "

@@ -23,8 +23,8 @@ from ..rkhs.refresh import Followed, fading, follow
 from . import diagnostics, validation
 from .parameters import generator
 
-FIRST_ROWS = 2000  # up to which a model keeps its rows: kernel width and landmarks are those of a fit on all of them
-LAST_CHANGES = 100  # exchanges of landmarks that ``solver_`` lists
+FIRST_ROWS = 2000  # rows that a model keeps at first: kernel width and landmarks are those of a fit on all of them
+LAST_CHANGES = 100  # largest number of exchanges of landmarks that ``solver_`` lists
 
 
 def _follows(model: Any) -> bool:
@@ -232,7 +232,7 @@ class StreamMixin:
         return follow(seen, recent, batch, weights, setting, m, self.center, rng)
 
     def _report(self, followed: Followed, seen: int, changes: tuple = (), passes: int = 1) -> None:
-        """Report in ``solver_`` the changes made by the batch; warn of rows that fixed landmarks do not represent."""
+        """Report the changes made by the batch in ``solver_``; warn if fixed landmarks do not represent the rows."""
         total = self.subspace_.total_variance
         share = followed.recent / total if total > 0 else 0.0
         changes = (*changes, (seen, followed.exchanged)) if followed.exchanged else changes

@@ -24,8 +24,8 @@ from .base import KernelTransformer
 from .parameters import FROM_0, KernelLike, check_count, constraints, generator
 
 KINDS = ("auto", "classes", "class_sizes", "numbers")
-FACTOR = 1e-6  # of k(y, y): the largest error in the factorisation of the kernel matrix of the target
-BY_CHANCE = 2  # times the dependence on a random target: less deserves a warning
+FACTOR = 1e-6  # relative to k(y, y): largest error in the factorisation of the kernel matrix of the target
+BY_CHANCE = 2  # in units of the dependence on a random target: there is a warning below it
 BLOCK = 1000  # columns of one product with the kernel matrix
 
 

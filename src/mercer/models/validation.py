@@ -22,10 +22,10 @@ from ..kernels.objects import as_objects
 from ..rkhs import Subspace
 from ..rkhs.landmarks import chooses_basis
 
-ASYMMETRY = 1e-6  # of the largest entry: a larger difference is not rounding
+ASYMMETRY = 1e-6  # relative to the largest entry: a larger difference is not a rounding error
 ALL_COMPONENTS = 5_000  # samples up to which all components are computed without an explicit solver
-NEGLIGIBLE_MASS = 1e-8  # of the spectrum: negative eigenvalues below it are rounding
-MOST_ROWS = 10**7  # of a precomputed matrix: a larger one would take 800 TB
+NEGLIGIBLE_MASS = 1e-8  # share of the spectrum up to which negative eigenvalues are rounding errors
+MOST_ROWS = 10**7  # largest number of rows of a precomputed matrix, which would take 800 TB
 LARGEST_SQUARED = 1e153  # about the root of the largest float64
 DTYPES = [np.float64, np.float32]
 OF_EARLIER_FITS = ("_nearest", "_density", "_first_rows", "compression_")  # attributes that a new fit removes

@@ -47,7 +47,7 @@ SINGLE_CONDITION = 1e3  # condition number of K_ZZ up to which single precision 
 RAW_CONDITION = 1e5  # condition number of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
 GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, its copy and its factor
 DRAWN = 3  # rows drawn for each feature: enough to span the space with a well-conditioned basis
-IN_SPAN = 100 * EPS  # of the largest k(x, x): a row with a smaller squared distance to the span is inside it
+IN_SPAN = 100 * EPS  # relative to the largest k(x, x): a row at a smaller squared distance to the span is inside it
 
 
 @stored("landmarks.LandmarkBasis")

@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 HOTTEST = 1e8  # largest temperature: all classes are then equally probable
-PRECISION = 1e-11  # of the gradient: the result does not depend on rounding errors of the joint densities
+PRECISION = 1e-11  # largest gradient at the result, which is then independent of rounding errors of the densities
 MOST_ITER = 1000
 POLISH = 3  # Gauss–Newton steps after the minimisation, which stops when the loss no longer changes
-LARGEST_STEP = 1e-3  # of the Gauss–Newton steps: a larger step comes from a loss that is nearly flat
+LARGEST_STEP = 1e-3  # largest Gauss–Newton step: a larger one comes from a loss that is nearly flat
 
 
 def doubt_of(n: int) -> float:

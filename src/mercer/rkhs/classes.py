@@ -20,9 +20,9 @@ from .gaussian import FeatureGaussian, energies, energy
 from .landmarks import choose
 from .subspace import Subspace, principal_subspace, splitter, subspace_of_moments
 
-TIE_POWER = 2 / 3  # of ε: two r² count as equal if their difference is a smaller share of their terms
-SOFT = 0.01  # of the variance within classes: the smallest scale of r² in probabilities, if the axes hold all variance
-FINER = 1e-4  # of the variance within classes: the noise variance at which ties of the limiting rule are broken
+TIE_POWER = 2 / 3  # power of ε: two r² count as equal if their relative difference is smaller
+SOFT = 0.01  # relative to the variance within classes: smallest scale of r² in probabilities
+FINER = 1e-4  # relative to the variance within classes: noise variance at which ties of the limiting rule are broken
 
 
 def class_subspaces(
@@ -221,7 +221,8 @@ def untied(r2: np.ndarray, finer: np.ndarray, log_prior: np.ndarray, width: np.n
     """Return r² of each class (first axis); in a tie, that of the winning class is lowered by ``width``.
 
     Rows in the subspaces of several classes (duplicates, many axes) have equal r² up to rounding errors. Among the
-    classes within ``width`` of the least r², the one of least ``finer`` energy wins, then the one of largest prior.
+    classes within ``width`` of the smallest r², the one with the lowest ``finer`` energy wins, then the one with the
+    largest prior.
     """
     best = r2.min(axis=0)
     near = r2 <= best + width

@@ -20,7 +20,7 @@ from ..kernels.width import NEIGHBOUR
 from .basis import Coordinates
 from .mixture import Component, FeatureMixture, component_energies, components, density, posterior
 
-EMPTY = 1e-10  # of all rows: a component of less weight has lost its rows
+EMPTY = 1e-10  # relative to the weight of all rows: a component with less weight has lost its rows
 SPECTRAL_ROWS = 1500  # largest number of rows whose affinities are stored and decomposed
 KMEANS = 3  # starts of k-means on spectral coordinates
 LLOYD = 100  # iterations of k-means, which only initialises EM
@@ -65,8 +65,8 @@ def em(
     ``q`` has the number of axes of each cluster, ``w`` the weight of each row, summing to 1. ``clusters`` has the
     cluster of each component; by default each component is a cluster. The density of a cluster is the sum of its
     components, so that EM for the clusters is EM for all components. A component that loses all its rows is dropped. If
-    it is the only one of its cluster, it first gets the row of lowest likelihood, and is dropped if it loses this row
-    too.
+    it is the only one of its cluster, it first gets the row with the lowest likelihood, and is dropped if it loses this
+    row too.
     """
     clusters = np.arange(R.shape[1]) if clusters is None else clusters
     lives = (np.bincount(clusters)[clusters] == 1).astype(float)
@@ -87,7 +87,7 @@ def em(
 def _refilled(
     R: np.ndarray, log_p: np.ndarray, w: np.ndarray, lives: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Assign the row of lowest likelihood to each component that lost its rows for the first time."""
+    """Assign the row with the lowest likelihood to each component that lost its rows for the first time."""
     lost = np.flatnonzero((w @ R <= EMPTY) & (lives > 0))
     if len(lost) == 0:
         return R, lives, False

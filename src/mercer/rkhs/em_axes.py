@@ -9,7 +9,7 @@ from ..linalg.ritz import Ritz, orthonormal, rayleigh_ritz
 from .basis import Coordinates
 
 ACCURATE = 1e-8  # residual of an axis, as a share of λ₁: the error of its likelihood is the square of this
-PRODUCTS = 3  # with the covariances in each iteration of EM: the next iteration starts from the result
+PRODUCTS = 3  # products with the covariances in each iteration of EM; the next iteration starts from the result
 
 
 def refined(

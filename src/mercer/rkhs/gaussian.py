@@ -32,7 +32,7 @@ from .basis import Basis
 from .expansion import Expansion
 from .subspace import Subspace
 
-TRACE_ERROR = 10  # times √n·ε: the relative rounding error of a trace
+TRACE_ERROR = 10  # relative rounding error of a trace, in units of √n·ε
 
 
 @stored("rkhs.FeatureGaussian")

@@ -8,7 +8,7 @@ from ..kernels import Kernel
 from ..kernels.base import in_float64
 from .subspace import Subspace
 
-GRADIENT_ARRAYS = 4  # of the size (rows, anchors) that a gradient of a kernel allocates at once
+GRADIENT_ARRAYS = 4  # number of arrays of shape (rows, anchors) that the gradient of a kernel allocates at once
 
 
 def components(subspace: Subspace, X: Array) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..linalg.ritz import EPS
 from .classes import FINER, SOFT, TIE_POWER, untied
 from .gaussian import energies
 
-BELOW_NOISE = 1e-4  # of the least noise: a direction of less variance does not change the result
+BELOW_NOISE = 1e-4  # relative to the lowest noise: a direction with less variance does not change the result
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Spectrum:
 class HeldOut:
     """The held-out rows ``held``, and the training rows ``rows`` with classes ``y``, of the kernel matrix K.
 
-    ``least`` is the least noise that will be used, as a share of the variance within classes.
+    ``least`` is the lowest noise that will be used, as a share of the variance within classes.
     """
 
     K: np.ndarray

@@ -20,8 +20,8 @@ from ..linalg.operators import Gram
 from .basis import Basis
 
 ROWS_EACH = 15  # candidate rows for each landmark: a random subset if there are more rows
-MIN_HALF_LIFE = 1e-3  # in rows: only the last row then has any weight
-LARGE = 100_000  # rows: above it, ``solver="auto"`` does not make a pass over all pairs
+MIN_HALF_LIFE = 1e-3  # number of rows; with this half-life only the last row has any weight
+LARGE = 100_000  # number of rows above which ``solver="auto"`` does not compute all pairs
 
 
 @register("landmarks", file="landmarks.Landmarks")

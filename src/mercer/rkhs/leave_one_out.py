@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.tiles import map_rows
 
-BISECTIONS = 60  # of half the gap between two eigenvalues: to the last digit
+BISECTIONS = 60  # number of times that half the gap between two eigenvalues is halved: to the last digit
 
 
 def leave_one_out(

@@ -12,7 +12,7 @@ from .._core.tiles import budget_bytes
 from ..linalg.operators import Dense, Operator
 from ..linalg.ritz import EPS, Ritz, projection, rayleigh_ritz
 
-NO_VARIANCE = 100 * EPS  # of the trace: a smaller variance is a rounding error
+NO_VARIANCE = 100 * EPS  # relative to the trace: a smaller variance is a rounding error
 VANISHED = np.finfo(float).tiny / EPS**2  # tr QᵀA²Q of constant rows
 
 

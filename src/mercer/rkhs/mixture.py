@@ -21,7 +21,7 @@ from .gaussian import FeatureGaussian, energy
 from .loadings import LoadingStep
 from .subspace import Subspace, splitter
 
-NO_WEIGHT = 1e-20  # of all weights: rows of less weight do not change a digit
+NO_WEIGHT = 1e-20  # relative to all weights: rows with less weight do not change a digit
 FEW_ROWS = 2  # rows for each coordinate, up to which the kernel matrix is small enough to be used
 LAPACK_SIDE = 300  # coordinates up to which LAPACK finds a few axes faster than Lanczos
 FEW_AXES = 5  # with at least this many coordinates for each axis, LAPACK would compute too many axes

@@ -14,9 +14,9 @@ from .basis import Basis
 from .landmarks import ROWS_EACH, Landmarks, sample_rows
 from .moments import Moments
 
-ADDED = 2  # a refresh adds at most one landmark for every two
-WORSE = 1.1  # times the share outside of earlier rows: above it recent rows are represented clearly worse
-SPANNED = 1e-9  # of k(x, x): a smaller squared distance to the span is a rounding error
+ADDED = 2  # a refresh adds at most one landmark for this many existing ones
+WORSE = 1.1  # in units of the share outside of earlier rows: above it, recent rows are represented clearly worse
+SPANNED = 1e-9  # relative to k(x, x): a smaller squared distance to the span is a rounding error
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from .positive import reported
 from .primal import Primal, anchors, on_anchors, primal
 
 ROUNDED = 1e-7  # smallest tolerance of a solver for which the kernel matrix may be rounded to 2⁻³²
-EXACT = 1e-9  # of the variance: if more is outside a basis, it does not span the feature space
+EXACT = 1e-9  # share of the variance: if more is outside a basis, it does not span the feature space
 
 
 @stored("rkhs.Subspace")

@@ -24,19 +24,19 @@ from .arguments import subset
 from .html import html_table
 from .progress import Progress
 
-MOST_ROWS = 400  # samples that are used
+MOST_ROWS = 400  # largest number of samples that are used
 FOLDS = 3
-NOISE = 0.2  # standard deviations of a column, added to the held-out samples
+NOISE = 0.2  # noise added to the held-out samples, in standard deviations of each column
 FAULT = 3.0  # standard deviations by which one cell of a held-out sample is moved
 WIDTHS = tuple(np.geomspace(1 / 32, 8, 5).tolist())  # γ times the median squared distance
 COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
 CLUSTERS = (2, 3, 4, 5)
 CLUSTER_ROWS, CLUSTER_STARTS = 150, 1  # a mixture is fitted several times for each candidate
-SHARES = (0.9, 0.99)  # of the variance, for a monitor
+SHARES = (0.9, 0.99)  # shares of the variance that are tried for a monitor
 CLASS_COMPONENTS = [None, 1, 2, 5, 10]
 NOISE_RATIOS = (0.003, 0.01, 0.03, 0.1)
-LEAST_GAIN = 0.05  # of the error of linear PCA: a smaller gain is not worth a kernel
-SHOWN = 8  # rows that are printed
+LEAST_GAIN = 0.05  # relative to the error of linear PCA: a smaller gain is not worth a kernel
+SHOWN = 8  # number of rows that are printed
 
 
 class Candidate(NamedTuple):

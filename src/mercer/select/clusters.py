@@ -18,7 +18,7 @@ from .html import html_table
 
 RULES = ("density", "bic", "icl")
 AXES = 5  # components in which dense regions are searched
-LEAST_SHARE = 0.1  # of the samples, in a cluster
+LEAST_SHARE = 0.1  # smallest share of the samples in a cluster
 NEIGHBOURS = 5  # number of neighbours that define the density at a sample
 MOST_ROWS = 2000
 SUBSAMPLES, SUBSAMPLE = 10, 0.7  # their number, and the share of the samples in each

@@ -15,9 +15,9 @@ from .arguments import check_rule, splitter
 from .html import html_table
 
 ALL_BUT = 0.01  # share of the variance that is ignored: the gap is searched among the components that hold the rest
-LITTLE = 0.5  # of the variance: a gap before this is reported
+LITTLE = 0.5  # share of the variance: a gap before this is reported
 SHUFFLES = 20  # permutations of each column by itself, which remove all structure between columns
-SHOWN_ROWS = 20  # of a table, when it is printed
+SHOWN_ROWS = 20  # largest number of rows of a table that are printed
 CHANCE = 0.95  # quantile of the variance over the permutations
 RULES = {
     "variance": "variance left",

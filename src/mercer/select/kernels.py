@@ -22,10 +22,10 @@ from .arguments import subset
 from .html import html_table
 from .progress import Progress, duration
 
-MOST_ROWS = 1000  # samples that are used by default
+MOST_ROWS = 1000  # largest number of samples that are used by default
 WIDTHS = tuple(np.geomspace(0.01, 100, 9).tolist())  # γ times the median squared distance
-DRAWS = 3  # of the noise
-COMPONENTS = 10  # of the default model
+DRAWS = 3  # number of draws of the noise
+COMPONENTS = 10  # number of components of the default model
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from .html import html_table
 HELD_OUT = 0.25  # share of the samples for the comparison, if the model is not fitted
 # settings of Learned in addition to its default: data on a curve need a narrow kernel, clean data a small alpha
 RIDGES = {0.05: (1e-6, 1e-4), 0.3: (1e-2,), 1.0: (1e-4, 1e-1, 1.0), 3.0: (1e-6, 1e-2, 1.0)}  # gamma ↦ alphas
-PERFECT = 1e-10  # of the variance: smaller errors count as this, 100 dB
+PERFECT = 1e-10  # relative to the variance: smaller errors count as this, which is 100 dB
 
 
 class Score(NamedTuple):

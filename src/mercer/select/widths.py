@@ -12,8 +12,8 @@ from ..models.kernel_pca import KernelPCA
 from .arguments import check_rule, subset
 from .html import html_table
 
-MOST_ROWS = 1000  # whose pairs are used: half a million distances
-WIDEST, NARROWEST = 1e-3, 1e3  # γ times the median squared distance: limits of the search for a maximum
+MOST_ROWS = 1000  # number of samples whose pairs are used: half a million distances
+WIDEST, NARROWEST = 1e-3, 1e3  # limits of the search for a maximum: γ times the median squared distance
 PER_DECADE = 8  # values of γ on the grid, before the best is refined
 
 

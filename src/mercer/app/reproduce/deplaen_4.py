@@ -12,12 +12,12 @@ from .output import Figure, Output, Report, Row, listed, reproduction, table
 
 NAME = "deplaen-4"
 BANDWIDTH = 4.0  # the paper's, for pixels between 0 and 1
-WIDER = BANDWIDTH * np.sqrt(2)  # with which exp(−d²/(2σ²)) is exp(−d²/(4·4²))
+WIDER = BANDWIDTH * np.sqrt(2)  # σ for which exp(−d²/(2σ²)) equals exp(−d²/(4·4²))
 ROWS, COMPONENTS = 500, 2
 EXPLAINED, NOISE = 0.2797, 0.0014  # from the caption, as shares of the total variance
 NEAREST = 10
-STEPS = 9  # of the grid over the two latent variables
-SHOWN = 10  # digits
+STEPS = 9  # points of the grid along each of the two latent variables
+SHOWN = 10  # number of digits in the figure
 DRAWS, QUICK_DRAWS = 20, 3
 SEED = 0
 

@@ -18,7 +18,7 @@ KERNEL = RBF.from_radius(0.25)  # exp(−‖x − x′‖²/r²), r = 0.25
 SIGMA = 0.25  # the paper's noise, as a standard deviation in feature space
 ANCHORS = 9
 DRAWS, QUICK_DRAWS = 200, 20
-EARLY = 1000  # iterations
+EARLY = 1000  # iterations after which the paper's update is stopped
 SEED = 0
 SAME = 0.85
 SPAN = "in the span of the full ones so far"

@@ -1,7 +1,7 @@
 """Zhou's Table 1: the classifier on the thirteen IDA benchmark sets, with all of their splits.
 
-The settings are cross-validated on the first five training sets; the setting of least mean error is chosen without
-using test rows, and then fitted and tested on every split.
+The settings are cross-validated on the first five training sets; the setting with the lowest mean error is chosen
+without using test rows, and then fitted and tested on every split.
 """
 
 import warnings
@@ -57,10 +57,10 @@ SETTINGS = (
     "within classes, with all components whose λ > ρ."
 )
 PAPER_COLUMNS = ("PKPCA", "SVM", "KFD")
-QUICK = ("thyroid", "heart")  # few rows
+QUICK = ("thyroid", "heart")  # data sets with few rows
 QUICK_STEP = 3  # every third width
 CHOOSING = 5  # training sets on which the setting is chosen
-WIDTHS = 13  # of the default ones: γ = 2⁻⁸ … 2⁴ / median
+WIDTHS = 13  # the first 13 default widths: γ = 2⁻⁸ … 2⁴ / median
 FOLDS = 5
 REPEATS = {250: 5, 500: 2}  # largest number of rows → repetitions of the folds; 1 for more rows
 SHRINKAGES = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)  # from simple to complex, like the other grids
@@ -69,7 +69,7 @@ PRIORS = ("empirical", "uniform")
 COSTS = tuple(10.0 ** (k / 2) for k in range(-2, 9))  # C of the SVC
 ROUNDING = 12  # digits to which mean errors are rounded before they are compared
 SCALE = (1, 2, 5, 10, 20, 40)  # ticks of the figure, in %
-MOST_STEPS = 100_000  # of libsvm, which may not terminate for large C and overlapping classes
+MOST_STEPS = 100_000  # iterations of libsvm, which may not terminate for large C and overlapping classes
 
 
 def run(out: str | Path, quick: bool = False, names: list[str] | None = None, report: Report = silent) -> list[Row]:

@@ -15,7 +15,7 @@ EXTRA = 5  # vectors in addition to q: they separate the q pairs from the next e
 RANK = (60, 200)  # limits of the rank of the factor: n/40 between them, and at least 4 for each component
 MOST_BLOCKS = 8  # the basis may have this many times the columns of its first block, then it is restarted …
 ROOM = 2 * 10**6  # … or this many entries, if there are few rows
-NEARNESS = 0.02  # of θ: a pole nearer than this to θ belongs to a vector that is already in the basis
+NEARNESS = 0.02  # relative to θ: a pole closer than this to θ belongs to a vector that is already in the basis
 FLOOR = 3e-6  # smallest residual that products in single precision reach
 LESS = 3.0  # the correction in double precision reduces residuals by this factor less than the last pass did
 

@@ -11,7 +11,7 @@ from ...kernels import Kernel
 from ...kernels.base import in_float64
 from ..expansion import Expansion
 
-CUT = 1e-12  # of the largest eigenvalue of K_ZZ: smaller ones do not help to express the mean
+CUT = 1e-12  # relative to the largest eigenvalue of K_ZZ: smaller ones do not help to express the mean
 
 
 @dataclass(eq=False, repr=False)

@@ -27,8 +27,8 @@ from ...linalg.signs import signs
 from ..basis import TALL
 from ..landmarks import ROWS_EACH
 
-ARRAYS = LANES + 4  # m × m: partial sums of products, a product for each thread, K and its factor
-MOST_PRODUCTS = 10**9  # multiplications for one tile: they take a tenth of a second, so that Ctrl-C works
+ARRAYS = LANES + 4  # number of m × m arrays: partial sums of products, a product for each thread, K and its factor
+MOST_PRODUCTS = 10**9  # multiplications for one tile, which take a tenth of a second: Ctrl-C works between tiles
 SAME = 1e-12  # ‖φᵢ − φⱼ‖² / k(xᵢ, xᵢ) of rows that are equal up to rounding errors
 
 

@@ -10,19 +10,19 @@ import scipy.linalg
 from ..._core.blas import single_blas
 from .likelihood import EPS, Likelihood, SparseCovariance
 
-RATIO_ERROR = 4 * EPS  # times (ρ_max/ρ)²: the rounding error of R/S, as R is a difference of larger numbers
-SMALLEST_NOISE = 1e-7  # of ρ_max: the rounding error is 9 % here
-SMALLEST_SEARCHED = 1e-5  # of ρ_max: the rounding error is 9e-6 here
+RATIO_ERROR = 4 * EPS  # rounding error of R/S in units of (ρ_max/ρ)², because R is a difference of larger numbers
+SMALLEST_NOISE = 1e-7  # relative to ρ_max: the rounding error is 9 % here
+SMALLEST_SEARCHED = 1e-5  # relative to ρ_max: the rounding error is 9e-6 here
 TOGETHER, SHARE = 5, 6  # rows are added five at a time, or a sixth of those that are active
 CORRELATED = 0.25  # squared cosine from which two rows are not added together
-NEWTON_STEPS = 3  # between additions
+NEWTON_STEPS = 3  # Newton steps between additions of rows
 SHORTENINGS, SHORTER = 4, 0.25  # how often and by which factor a step that gains too little is shortened
-RISE = 1e-4  # of the increase that the slope predicts: the least that a step must reach
-NO_CURVATURE = 1e-10  # of the largest curvature: smaller ones are rounding errors
-GONE = 1e-9  # of a weight: if a step leaves less, the weight becomes 0
+RISE = 1e-4  # share of the increase predicted by the slope that a step must reach
+NO_CURVATURE = 1e-10  # relative to the largest curvature: smaller ones are rounding errors
+GONE = 1e-9  # share of a weight: if a step leaves less, the weight becomes 0
 VANISHING = 1e-12  # w·k(x, x) / ρ of a decreasing weight that EM and the fast updates set to 0
-NEAR_NOISE, SAME_NOISE = 0.02, 1e-6  # interval of log ρ that ends the search: with the right number of rows; else
-EDGE = 0.1  # of the interval in log ρ: the least distance of a guess from its ends
+NEAR_NOISE, SAME_NOISE = 0.02, 1e-6  # interval of log ρ that ends the search: with the right number of rows, or without
+EDGE = 0.1  # smallest distance of a guess from the ends of the interval in log ρ, relative to its length
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def _attainable(data: Likelihood, rho: float, tol: float) -> float:
 def newton(
     data: Likelihood, rho: float, max_iter: int, tol: float, start: SparseCovariance | None = None, most: float = np.inf
 ) -> Fit:
-    """Repeat: add the rows of largest gain, take Newton steps on the weights, remove rows whose best weight is 0.
+    """Repeat: add the rows with the largest gain, take Newton steps on the weights, remove rows whose best weight is 0.
 
     ``start`` is the initial covariance, ``most`` the largest number of rows.
     """
@@ -76,7 +76,7 @@ def newton(
 
 
 def _enlarged(C: SparseCovariance, tol: float, most: float) -> SparseCovariance:
-    """Add dissimilar candidates of largest gain with their best weights; only the first if all lower the likelihood."""
+    """Add dissimilar candidates with the largest gains at their best weights; only one if all lower the likelihood."""
     S, R = C.statistics
     gains = np.where((1 + tol) * S < R, C.gains(), 0)
     added: list[int] = []
@@ -196,7 +196,7 @@ def fit_number(data: Likelihood, count: int, max_iter: int, tol: float) -> Fit:
     """Return the weights at the smallest noise variance found that leaves ``count`` rows, or fewer if none does.
 
     The number of rows is a step function of log ρ, which is searched from above. Each fit starts from the weights of
-    the nearest larger ρ. If no ρ gives exactly ``count`` rows, the rows of least gain are removed.
+    the nearest larger ρ. If no ρ gives exactly ``count`` rows, the rows with the smallest gain are removed.
     """
     lowest = np.log(SMALLEST_SEARCHED * data.largest_noise)
     high, low = np.log(data.largest_noise), lowest
@@ -222,7 +222,7 @@ def _between(high: float, low: float, fewer: Fit, more: Fit, count: int) -> floa
 
 
 def _reduced(fit: Fit, count: int, max_iter: int, tol: float) -> Fit:
-    """Remove the row of least gain, L(w) − L(0) = ½[log(1 − wS) + wR/(1 − wS)], until ``count`` are left."""
+    """Remove the row with the smallest gain, L(w) − L(0) = ½[log(1 − wS) + wR/(1 − wS)], until ``count`` are left."""
     while len(fit.w) > count:
         C = fit.covariance
         losses = np.log1p(-C.wS) + C.wR / (1 - C.wS)
