@@ -300,7 +300,7 @@ class KernelPCAClassifier(
 
     @rowwise
     def predict(self, X: Any) -> np.ndarray:
-        """Return for each sample the class with the largest calibrated density (eq. 21; eq. 23 if ρ = 0): (n_samples,)."""
+        """Return the most probable class of each sample (eq. 21, or eq. 23 if ρ = 0): (n_samples,)."""
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
