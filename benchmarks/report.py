@@ -200,6 +200,7 @@ COLUMNS = {
     "case": lambda r: f"{r.case.name}: {r.case.title}",
     "against": _of("peer", "label", str),
     "ratio": lambda r: f"{r.ratio:.3g}×" if r.peer else "",
+    "target": _bar,
     "difference": _difference,
     "peer": _of("peer", "seconds", _seconds),
     "mercer": _of("ours", "seconds", _seconds),
@@ -216,5 +217,4 @@ COLUMNS = {
     "mercer trace lost": _of("ours", "lost", _share),
     "seconds by n": _series,
     "exponent": lambda r: f"{r.exponent:.2f}" if r.series else "",
-    "target": _bar,
 }

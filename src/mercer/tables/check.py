@@ -6,6 +6,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ TARGETS = {"y", "target", "label", "labels", "class", "classes", "outcome", "res
 LEFT_OUT, REFUSED, ENCODED, USED = "left out", "refused", "one-hot encoded", "used"
 COMPARED = "compared as a category"  # by a kernel of categories
 HEAD = ("column", "found", "in fit", "to change it")
+WIDEST = (20, 34, 14, 1000)  # characters in a line of each: longer cells take several lines, except for options
 SEPARATE = 8  # columns with the same finding that are listed one by one
 TEXTS = {"category", "many", "text", "id"}
 
@@ -64,9 +67,9 @@ class Check:
         head = f"{self.source}: {plural(self.n_rows, 'row')}, {plural(len(self.actions), 'column')}"
         if not self.table:
             return f"{head}\nNothing was found; all columns are used as numbers."
-        rows = [HEAD, *_grouped(self.table)]
-        widths = [max(len(row[j]) for row in rows) for j in range(len(HEAD) - 1)]
-        lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows]
+        rows = [line for row in [HEAD, *_grouped(self.table)] for line in _lines(row)]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([head, "", *lines])
 
     def _repr_html_(self) -> str:
@@ -75,6 +78,13 @@ class Check:
         head = "".join(f"<th>{cell}</th>" for cell in HEAD)
         rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in _grouped(self.table)]
         return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _lines(row: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the lines of a row of the printed table."""
+    unbroken = {"break_long_words": False, "break_on_hyphens": False}
+    cells = [wrap(cell, width, **unbroken) for cell, width in zip(row, WIDEST, strict=True)]
+    return list(zip_longest(*cells, fillvalue=""))
 
 
 def _grouped(table: list[Finding]) -> list[tuple[str, ...]]:
