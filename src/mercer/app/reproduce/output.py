@@ -27,7 +27,7 @@ KEY_DIGITS = 12  # of a digest: enough to distinguish settings
 Row = dict[str, Any]  # a line of a CSV file
 Figure = Any  # of matplotlib
 Report = Callable[[str], None]
-SMALL = "**This is the small version (`--quick`); to compare with the original, use a full run.** "
+SMALL = "**Made with `--quick`. To compare with the original, use a full run; this one differs from it:** "
 
 
 def silent(line: str) -> None:
