@@ -33,6 +33,7 @@ suppress_warnings = ["config.cache"]  # the settings of the gallery contain func
 nitpicky = False
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"  # the list at the right has the names of methods only
 numpydoc_show_class_members = False  # _templates lists methods, with their parameters
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
@@ -71,8 +72,15 @@ sphinx_gallery_conf = {
 
 
 def plain(app, what, name, obj, options, lines):
-    """Escape n_components_ and |x|, which are links and substitutions in reST, and remove scikit-learn's labels."""
+    """Escape n_components_ and |x|, which are links and substitutions in reST, and remove scikit-learn's labels.
+
+    Examples, which end at an empty line, stay as they are.
+    """
+    example = False
     for i, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if example:
+            continue
         line = re.sub(r":ref:`([^<`]*) <[^>`]*>`", r"\1", line)
         parts = re.split(r"(``.*?``|`.*?`)", line)
         parts[::2] = [re.sub(r"(\w+)_(?!\w)", r"\1\\_", part).replace("|", r"\|") for part in parts[::2]]  # not in code

@@ -3,8 +3,10 @@
 import doctest
 import inspect
 import re
+import runpy
 import subprocess
 import sys
+import types
 from importlib import import_module
 from pathlib import Path
 
@@ -270,6 +272,23 @@ def test_pages_that_cannot_run_show_stored_outputs(tmp_path, monkeypatch):
     assert "A share of 25%." in text
     assert "Stored results, since no_such_module, data/no_such_set are missing" in text
     assert "`python docs/_ext/executed.py page`" in text
+
+
+def test_every_build_executes_the_pages_that_run():
+    """Their outputs depend on the code of mercer, which Sphinx does not look at."""
+    names = {"index": "index.md", "first-half-hour": "first-half-hour.md"}
+    env = types.SimpleNamespace(found_docs=names, doc2path=lambda name: ROOT / "docs" / names[name])
+    assert executed.outdated(None, env, set(), set(), set()) == ["first-half-hour"]
+
+
+def test_examples_of_docstrings_are_shown_as_they_are():
+    conf = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    lines = ["n_components_ of |x|", ">>> model.n_components_", "array_", "", "n_iter_"]
+    conf["plain"](None, "class", "name", None, None, lines)
+    assert lines == [r"n_components\_ of \|x\|", ">>> model.n_components_", "array_", "", r"n_iter\_"]
+    page = ["# A page\n\n```pycon\n>>> 1\n1\n\n```\n\n```console\n$ ls\n\n```\n"]
+    conf["endings"](None, "page", page)
+    assert page == ["# A page\n\n```pycon\n>>> 1\n1\n```\n\n```console\n$ ls\n\n```\n"]
 
 
 reference = backlinks.reference

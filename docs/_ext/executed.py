@@ -210,11 +210,17 @@ def read(app: Any, name: str, source: list[str]) -> None:
         source[0] = filled(name, source[0])
 
 
+def outdated(app: Any, env: Any, *changes: set[str]) -> list[str]:
+    """Return the pages that run: their outputs depend on the code of mercer, so that every build executes them."""
+    return [name for name in env.found_docs if BLOCK.search(Path(env.doc2path(name)).read_text(encoding="utf-8"))]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     import matplotlib
 
     matplotlib.use("Agg")
+    app.connect("env-get-outdated", outdated)
     app.connect("source-read", read)
     return {"parallel_read_safe": True}
 
