@@ -82,8 +82,10 @@ class Check:
 
 def _lines(row: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return the lines of a row of the printed table."""
-    unbroken = {"break_long_words": False, "break_on_hyphens": False}
-    cells = [wrap(cell, width, **unbroken) for cell, width in zip(row, WIDEST, strict=True)]
+    cells = [
+        wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+        for cell, width in zip(row, WIDEST, strict=True)
+    ]
     return list(zip_longest(*cells, fillvalue=""))
 
 
