@@ -231,6 +231,14 @@ def test_products_with_near_and_far_rows_keep_their_digits(spread, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("gamma", [0.0, 1e-300, 1e20, 1e30])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e18])
+def test_products_of_any_scale_are_finite(scale, gamma, dtype):
+    X, V = draw(dtype, (50, 3), (50, 2))
+    assert np.isfinite(in_use.symmetric(RadialBasis(gamma=gamma), X * np.array(scale, dtype))(V, 0, 1)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("p", range(1, 14))
 def test_every_width_of_v(p, dtype):
     X, V = draw(dtype, (301, 3), (301, p))
