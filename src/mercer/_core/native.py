@@ -125,7 +125,7 @@ def _near(kernel: Any, X: np.ndarray) -> tuple[tuple[int, float, float], np.ndar
     if kernel.native_kind != RBF or not len(X):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        points = ((X - X.mean(axis=0)) * (2 * np.log2(np.e) * kernel.gamma) ** 0.5).astype(X.dtype, copy=False)
+        points = ((X - X.mean(axis=0)) * (2 / np.log(2) * kernel.gamma) ** 0.5).astype(X.dtype, copy=False)
         norms = np.einsum("ij,ij->i", points, points, dtype=float) / 2
     if not norms.max() <= LARGEST_EXPONENT[X.dtype]:  # nor if it is not a number
         return None
