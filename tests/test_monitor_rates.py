@@ -17,7 +17,7 @@ from mercer.models.monitor import lags, rules, tails, trimming
 from mercer.models.monitor.charts import alarms
 from mercer.models.monitor.checks import FEW, warn_of_drift
 from mercer.models.monitor.discoveries import benjamini_hochberg, conformal
-from mercer.models.monitor.training import keys_of
+from mercer.models.monitor.training import keys_of, training_rows
 
 few = pytest.mark.filterwarnings("ignore:The .* calibration rows are correlated in time:UserWarning")
 PROCESS = make_pipeline(StandardScaler(), KernelPCA(4, kernel=RBF(gamma=0.05)))
@@ -275,6 +275,28 @@ def test_limits_follow_normal_rows_though_abnormal_ones_were_said_to_be_among_th
     assert np.mean(monitor.predict(table(2000, 2)) < 0) < 0.03
 
 
+@pytest.mark.parametrize("share", [0.08, 0.1])
+def test_copies_of_an_abnormal_row_share_one_verdict(share):
+    """The cut between abnormal and normal rows passes through the copies, because wild rows are farther away."""
+    rng = np.random.default_rng(0)
+    copies, wild = np.full((round(share * 500), 3), 9.0), table(4, 5) * 100
+    X = rng.permutation(np.vstack([table(496 - len(copies), 1), copies, wild]))
+    monitor = KernelPCAMonitor(contamination=share, in_time=False, random_state=0).fit(X)
+    assert monitor.predict(copies[:1]) == -1
+    assert monitor.predict(wild).tolist() == [-1] * 4
+    assert np.mean(monitor.predict(table(2000, 2)) < 0) < 0.03
+
+
+def test_verdict_and_values_of_equal_rows():
+    rows = np.array([[1.0], [2], [1], [1], [2], [3]])
+    values = np.array([[5.0, 5], [7, 7], [4, 4], [6, 6], [np.nan, np.nan], [8, 8]])
+    found = training_rows(rows, values, np.array([-1, 1, 1, -1, -1, -1]))
+    place, known = found.find(np.array([[1.0], [2], [3], [4]]))
+    assert known.tolist() == [True, True, True, False]
+    assert found.verdict[place[:3]].tolist() == [-1, 0, -1]
+    assert found.values[place[:3], 1].tolist() == [4, 7, 8]
+
+
 def test_how_much_of_a_share_the_isolation_shows():
     normal = np.random.default_rng(0).exponential(size=450) ** 2
     assert trimming.shown(normal, 0.1) < 0.02
@@ -283,6 +305,7 @@ def test_how_much_of_a_share_the_isolation_shows():
     assert trimming.shown(np.append(normal, np.full(25, 500.0)), 0.1) == pytest.approx(0.05, abs=0.015)
     assert trimming.shown(np.append(np.zeros(450), np.arange(50.0)), 0.1) == 0.1
     assert trimming.shown(normal, 0.0) == 0.0
+    assert trimming.shown(np.append(normal[:100], np.linspace(1e6, 1e6 + 1, 400)), 0.1) < 0.1  # without an overflow
 
 
 def test_clean_rows_are_not_suspect():

@@ -56,11 +56,16 @@ class TrainingRows:
 
 
 def training_rows(rows: np.ndarray, values: np.ndarray, verdict: np.ndarray) -> TrainingRows:
-    """Return the record of training rows; of equal rows the one with the smallest SPE is kept."""
+    """Return the record of training rows: of equal rows the smallest SPE, and the verdict of most of them.
+
+    The cut between abnormal and normal rows can pass through copies of one row. If as many of them are called abnormal
+    as normal, their verdict is 0.
+    """
     keys = keys_of(rows)
     order = np.lexsort([values[:, 1], keys])
-    first = order[np.append(True, np.diff(keys[order]) != 0)]
-    return TrainingRows(keys[first], values[first], verdict[first])
+    starts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
+    first = order[starts]
+    return TrainingRows(keys[first], values[first], np.sign(np.add.reduceat(verdict[order], starts)))
 
 
 def keys_of(rows: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ def _excess(ordered: np.ndarray, share: float, body: float, sure: float, tied: f
     middle, upper = np.quantile(ordered[: round((1 - share) * n)], [0.5, body])
     if upper <= middle:
         return tied
-    normal = (1 - share) / 2 * (2 * (1 - body)) ** ((ordered - middle) / (upper - middle))
+    normal = (1 - share) / 2 * (2 * (1 - body)) ** (np.maximum(ordered - middle, 0) / (upper - middle))
     beyond = 1 - np.arange(n) / n - normal - sure * np.sqrt(normal / different)
     return float(np.max(beyond[ordered >= upper]))
 
