@@ -193,6 +193,13 @@ def test_too_few_rows_of_a_process_are_reported():
     KernelPCAMonitor(random_state=0).fit(table(30, 0))  # independent rows
 
 
+@pytest.mark.parametrize("rows", [three_tanks(0, n=20)[0], table(20, 0)], ids=["a process", "a table"])
+def test_too_few_rows_to_know_their_order_are_reported(rows):
+    with pytest.warns(UserWarning, match="20 rows are too few to show whether .* treated as exchangeable"):
+        assert not KernelPCAMonitor(random_state=0).fit(rows).in_time_
+    KernelPCAMonitor(in_time=False, random_state=0).fit(rows)
+
+
 def test_copies_of_rows_are_reported_but_codes_are_not():
     """Held-out rows with copies are too near: copies ask for a warning, values that repeat in every column do not."""
     rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ from .training import keys_of
 
 TREND = 5.0  # standard errors: a high threshold, because rows in time are correlated over more than one step
 FEW = 50  # independent rows: with fewer, new runs raise many false alarms; see benchmarks/monitor_rates.py
+TOO_FEW = 30  # rows: with fewer, most processes are taken for tables; see benchmarks/monitor_rates.py
 COPIED = 0.5  # share of rows that are copies of others: at most so many, and the rate of false alarms at most doubles
 SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
@@ -94,6 +95,15 @@ def warn_of_few_independent(n: int, n_effective: float) -> None:
             f"The {n} calibration rows are correlated in time, and worth only {n_effective:.0f} independent ones: "
             "normal rows of a new run may differ from them and raise many false alarms. Use rows of a longer time, "
             f"worth at least {FEW}, or of several runs.",
+        )
+
+
+def warn_of_unknown_order(n: int) -> None:
+    """Warn of rows that are too few to show whether their order is their order in time."""
+    if n < TOO_FEW:
+        warn(
+            f"{n} rows are too few to show whether their order is their order in time, and they are treated as "
+            "exchangeable rows. Set in_time to True or False."
         )
 
 

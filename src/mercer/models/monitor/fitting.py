@@ -120,6 +120,8 @@ class Fitting:
         self.in_time_ = bool(correlated if self.in_time == "auto" else self.in_time)
         if self.lags and not self.in_time_:
             raise ValueError(f"lags={self.lags} needs rows in time, and in_time=False was given.")
+        if self.in_time == "auto" and not self.in_time_ and not is_objects(X):
+            checks.warn_of_unknown_order(len(X))
 
     def _kept(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return masks of the rows for the axes, of the rows for the limits, and of the rows called normal."""
