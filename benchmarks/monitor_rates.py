@@ -15,8 +15,8 @@ is then missing is due to the axes.
 Drift: how often simulated processes that are steady, and that drift slowly by one or two standard deviations in all
 columns, raise the warning of drift.
 
-Few: false alarms on a new run of the same simulated processes, fitted on few rows, how often these are taken for rows in
-time, and how often there is a warning of too few rows.
+Few: false alarms on a new run of the same simulated processes, fitted on few rows, how often these are taken for rows
+in time, and how often there is a warning of too few rows.
 """
 
 import argparse
@@ -115,6 +115,11 @@ def contaminated(results, seeds):
         yield line(f"{share:.0%}", [said, *cells])
     yield ""
     yield f"*all*: {', '.join(clean)}; *found*: {', '.join(shown)}."
+    yield ""
+    detections = {share: np.sum([*found[share, "given"].values()], axis=0)[:, 0] for share in SHARES}  # by seeds
+    left = {share: detections[share] / detections[0.0] for share in SHARES[1:]}
+    cells = (f"{of.mean():.0%} ± {error(of):.0%} at {share:.0%}" for share, of in left.items())
+    yield f"Of the detections of a clean fit, with the share given: {', '.join(cells)} (errors over draws)."
 
 
 def heads(n, group):

@@ -1,4 +1,4 @@
-"""Which training rows a monitor leaves out if a tenth of them is abnormal: the default beside six other rules.
+"""Which training rows a monitor leaves out if a tenth of them is abnormal: the default beside eight other rules.
 
     MERCER_DATA=… python benchmarks/monitor_trimming.py [--seeds 2] [--again]
 
@@ -12,7 +12,8 @@ Rules for the axes: the default leaves out twice the share of the rows, the most
 the rows with the largest SPE under models of the other folds' rows that the default keeps (a concentration step, as in
 the minimum covariance determinant, Rousseeuw & Van Driessen 1999), or two such steps; the mean of both ranks; the most
 isolated ones in columns scaled without 10 % of the values at each end. For the limits: as many rows as the default
-leaves out, those with the largest held-out SPE; or the whole share of them.
+leaves out, those with the largest held-out SPE; fewer, in excess of the tail by two standard errors instead of one; or
+the whole share of them.
 """
 
 import warnings
@@ -96,6 +97,14 @@ def limits_by_spe(rows, share, axes, limits, normal):
     return axes, trimming.nearest(held_out(rows, axes), 1 - limits.mean()), normal
 
 
+def limits_by_spe_surely(rows, share, axes, limits, normal):
+    values, likely = isolated(rows, share), trimming.LIKELY
+    trimming.LIKELY = trimming.SURE
+    shown = trimming.shown(values, share)
+    trimming.LIKELY = likely
+    return axes, trimming.nearest(held_out(rows, axes), shown), normal
+
+
 def limits_by_all_of_the_share(rows, share, axes, limits, normal):
     return axes, trimming.nearest(held_out(rows, axes), share), normal
 
@@ -108,6 +117,7 @@ RULES = {
     "axes: mean rank of both": by_both_ranks,
     "axes and limits: scales without 10 %": by_wide_scales,
     "limits: held-out SPE": limits_by_spe,
+    "limits: held-out SPE, two standard errors": limits_by_spe_surely,
     "limits: held-out SPE, the whole share": limits_by_all_of_the_share,
 }
 

@@ -456,8 +456,8 @@ def test_constant_sensors_are_named(tanks):
 
 
 def test_fewer_rows_than_components_get_a_word(tanks):
+    model = make_pipeline(StandardScaler(), KernelPCA(20))
     with pytest.warns(UserWarning, match="20 components are asked for, and 12 rows have at most 11"):
-        model = make_pipeline(StandardScaler(), KernelPCA(20))
         monitor = KernelPCAMonitor(model, in_time=False, random_state=0).fit(tanks[:12])
     assert np.all(np.isfinite(monitor.score_samples(tanks)))
     with pytest.raises(ValueError, match="more rows than components"):

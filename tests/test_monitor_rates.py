@@ -190,7 +190,7 @@ def test_too_few_rows_of_a_process_are_reported():
         KernelPCAMonitor(random_state=0).fit(three_tanks(0, n=100)[0])
     monitor = KernelPCAMonitor(random_state=0).fit(three_tanks(0, n=600)[0])
     assert monitor.n_effective_ > FEW
-    KernelPCAMonitor(random_state=0).fit(table(30, 0))  # independent rows
+    KernelPCAMonitor(random_state=0).fit(table(50, 0))  # independent rows
 
 
 @pytest.mark.parametrize("rows", [three_tanks(0, n=20)[0], table(20, 0)], ids=["a process", "a table"])

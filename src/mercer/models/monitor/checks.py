@@ -12,8 +12,7 @@ from .rules import effective
 from .training import keys_of
 
 TREND = 5.0  # standard errors: a high threshold, because rows in time are correlated over more than one step
-FEW = 50  # independent rows: with fewer, new runs raise many false alarms; see benchmarks/monitor_rates.py
-TOO_FEW = 30  # rows: with fewer, most processes are taken for tables; see benchmarks/monitor_rates.py
+FEW = 50  # independent rows: fewer raise many false alarms, or look like a table; see benchmarks/monitor_rates.py
 COPIED = 0.5  # share of rows that are copies of others: at most so many, and the rate of false alarms at most doubles
 SUSPECT = 0.03  # share of training rows that are too isolated; see benchmarks/monitor_shares.py
 
@@ -100,7 +99,7 @@ def warn_of_few_independent(n: int, n_effective: float) -> None:
 
 def warn_of_unknown_order(n: int) -> None:
     """Warn of rows that are too few to show whether their order is their order in time."""
-    if n < TOO_FEW:
+    if n < FEW:
         warn(
             f"{n} rows are too few to show whether their order is their order in time, and they are treated as "
             "exchangeable rows. Set in_time to True or False."

@@ -59,17 +59,17 @@ class KernelPCAMonitor(FollowingMixin, Fitting, OutlierMixin, BaseEstimator):
     in_time : {"auto", True, False}, default="auto"
         True if the order of the rows is their order in time. False if the rows are exchangeable, as in a table: their
         order has no meaning. ``"auto"``: True if more than half of the columns have a significant correlation from one
-        row to the next.
+        row to the next. Fewer than 50 rows may not show it, and get a warning if they are treated as exchangeable.
     lags : int, default=0
         Number of preceding rows that the model sees together with each row. The first rows of a run (see ``groups`` of
         ``fit``) have fewer predecessors and are left out of the fit. When they are scored, the first row of the run
         replaces the missing ones.
     contamination : float in [0, 0.5) or "auto", default=0.0
         The share of the training rows that may be abnormal. This share of the rows, those farthest from their nearest
-        neighbours, is called abnormal, and twice as many rows are left out when the axes are fitted. Abnormal rows that
-        could also belong to a heavy tail of the normal ones are still used for the limits, which would be too tight
-        without them. ``"auto"``: a cautious estimate, at most 0.1, of the share of rows that are too isolated to be
-        normal; ``contamination_`` reports it.
+        neighbours, is called abnormal, and twice as many rows are left out when the axes are fitted. Copies of a row
+        are called what most of them are called. Abnormal rows that could also belong to a heavy tail of the normal
+        ones are still used for the limits, which would be too tight without them. ``"auto"``: a cautious estimate, at
+        most 0.1, of the share of rows that are too isolated to be normal; ``contamination_`` reports it.
     n_landmarks : int, default=400
         Number of landmarks of the default estimator, which are used if there are more rows than this. With fewer
         landmarks rows are scored faster, and slightly fewer faults are detected.
