@@ -92,10 +92,10 @@ def test_back_is_the_pre_image(kpca):
 
 def test_a_walk_is_interpolate(kpca):
     session, header, _, view = kpca
-    told, (units, x, _) = session.answer("walk", {"model": header["model"], "axes": [0, 1], "rows": [2, 9]})
+    told, (x, _) = session.answer("walk", {"model": header["model"], "axes": [0, 1], "rows": [2, 9]})
     rows = view.model.interpolate(view.X[2], view.X[9], n_steps=len(x))
-    assert np.all(units.reshape(rows.shape) == rows * view.recipe.scale + view.recipe.mean)
-    assert len(told["cells"]) == len(x)
+    assert np.all(np.array(told["rows"]) == rows * view.recipe.scale + view.recipe.mean)
+    assert len(told["rows"]) == len(x)
 
 
 def test_the_limit_counts_rows(kpca):

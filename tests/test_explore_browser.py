@@ -279,7 +279,7 @@ def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
     browser.value(f"{FIELDS}.components.value = {FIELDS}.clusters.value = 2; {FIELDS}.kernel.value = 'rbf'")
     changed(browser, "fields.model", "mixture")
     list(waiting)
-    assert browser.value(f"!{APP}.clustersLine.hidden")
+    assert browser.value(f"!{FIELDS}.clusters.parentElement.hidden")
     changed(browser, "colourBy", "prediction")
     browser.until(f"!{APP}.lines.colour.busy && {APP}.words?.length > 1")
     view = current(browser, tanks)
@@ -397,8 +397,8 @@ def test_pictures(browser, shown):
     x, y = place(browser, 0)
     browser.mouse((x, y), (x + 30, y + 20))
     browser.until(f"{APP}.probe?.cells && {APP}.probe.found[0] === {APP}.probe.at[0]")
-    units = view.back(view.point((0, 1), browser.value(f"{APP}.probe.at"), browser.value(f"{APP}.probe.row")))[0]
-    assert browser.value(f"Array.from({APP}.probe.values)") == units.astype(np.float32).tolist()
+    cells = view.back(view.point((0, 1), browser.value(f"{APP}.probe.at"), browser.value(f"{APP}.probe.row")))[0]
+    assert browser.value(f"{APP}.probe.cells") == cells
     assert browser.value(f"[{APP}.map.lens.firstChild.width, {APP}.map.lens.firstChild.height]") == [8, 8]
     waiting = refitted(browser)
     next(waiting)

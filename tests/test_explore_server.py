@@ -244,7 +244,7 @@ def test_a_table_of_ten_thousand_columns_is_refused(explorer):
     text = ",".join(f"c{i}" for i in range(10_000)).encode() + b"\n" + b",".join([b"1"] * 10_000) + b"\n"
     status, _, body = ask(explorer, "table", text, Content_Type="text/csv")
     assert status == 422
-    assert "10000 columns" in json.loads(body)["error"]
+    assert "10000 columns" in body.decode()
     assert len(explorer.session.data) == N
 
 
@@ -377,8 +377,8 @@ def test_a_computation_ends_where_it_should(how, monkeypatch):
     sender.join(20)
     status, _, body = found[0]
     assert status == 409
-    assert json.loads(body)["stopped"]
-    assert ("time-limit" in json.loads(body)["error"]) == (how == "time limit")
+    assert b"stopped" in body
+    assert (b"time-limit" in body) == (how == "time limit")
     assert ask(explorer)[0] == 200
     explorer.stop()
     thread.join(10)
@@ -390,7 +390,7 @@ def test_a_fit_is_stopped_between_two_tiles(monkeypatch):
     explorer.session.data = of_rows(datasets.three_tanks(n=2000)[0])
     status, _, answer = ask(explorer, "fit", body)
     assert status == 409, answer
-    assert json.loads(answer)["stopped"]
+    assert b"stopped" in answer
     explorer.stop()
     thread.join(10)
 
@@ -416,7 +416,7 @@ def test_a_fault_of_ours_is_told_and_the_server_goes_on(monkeypatch, capsys):
     monkeypatch.setattr(Session, "fit", fault)
     status, _, body = ask(explorer, "fit")
     assert status == 500
-    assert "inside mercer: KeyError" in json.loads(body)["error"]
+    assert b"inside mercer: KeyError" in body
     assert ask(explorer)[0] == 200
     explorer.stop()
     thread.join(10)

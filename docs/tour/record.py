@@ -22,7 +22,7 @@ PAIR = (5, 0)  # a five and a zero, which the tour walks between
 def session():
     """Return a session on the first digits."""
     data = digits()
-    return Session(replace(data, table=data.table.take(np.arange(ROWS)), learned={}, marks={}))
+    return Session(replace(data, table=data.table.take(np.arange(ROWS))))
 
 
 def record():
@@ -46,9 +46,9 @@ def record():
             name = by if isinstance(by, str) else by["column"]
             ask(f"colour {key} {name}", "colour", {"model": key, "by": by})
         for i, at in enumerate(_grid(shown.views[key].Y, GRIDS[log_width != WIDTHS[0]])):
-            header, (units,) = shown.answer("back", {"model": key, "axes": [0, 1], "at": at})
+            header, _ = shown.answer("back", {"model": key, "axes": [0, 1], "at": at})
             kept = {"at": at, "error": header["error"], "share": header["share"]}
-            answers[f"back {key} {i}"] = base64.b64encode(packed(kept, [units])).decode()
+            answers[f"back {key} {i}"] = base64.b64encode(packed(kept, [header["cells"]])).decode()
     ask("walk m1", "walk", {"model": "m1", "axes": [0, 1], "rows": list(PAIR)})
     ask("pictures m1", "pictures", {"model": "m1", "rows": list(range(ROWS))})
     answers["rows"] = base64.b64encode(packed(*_rows(shown))).decode()

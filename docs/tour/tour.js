@@ -116,7 +116,7 @@ async function play(from) {
     if (!still()) return;
   }
 }
-const button = (label, onclick, attributes = {}) => make("button", { onclick, ...attributes }, label);
+const button = (label, onclick, attributes = {}) => Object.assign(make("button", attributes, label), { onclick });
 fill(document.querySelector(".tour"), button("Play", () => play(now === steps.length - 1 ? 0 : now)), button("←", () => show(now - 1), { "aria-label": "Step before" }),
   button("→", () => show(now + 1), { "aria-label": "Next step" }), caption);
 caption.textContent = "A tour of mercer explore in eight steps, from a recording. Press Play.";

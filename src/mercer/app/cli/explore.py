@@ -125,4 +125,4 @@ def _read(path: str, options: dict[str, Any]) -> Table:
     from ..explore.data import all_columns
 
     source = Source(path, options["format_"], options["delimiter"], options["decimal"], not options["no_header"])
-    return source.read(all_columns(path))
+    return source.read(all_columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -36,11 +36,26 @@ class Data:
     target: str | None = None
     missing: str = "error"
     categorical: str = "auto"
-    image: tuple[int, int] | None = None
+    image: tuple[int, int] | None = None  # height and width of the picture in each row, as the user gives them
     notes: list[str] = field(default_factory=list)
     code: str | None = None  # Python that makes the rows X, if they come from no file
-    marks: dict[tuple[str, bool], float] = field(default_factory=dict)  # γ by the median rule, once it was computed
-    learned: dict[bool, tuple[Recipe, Any]] = field(default_factory=dict)  # recipes and rows, once they were computed
+    marks: dict[tuple[str, bool], float] = field(init=False, default_factory=dict)  # γ by the median rule, when known
+    learned: dict[bool, tuple[Recipe, Any]] = field(init=False, default_factory=dict)  # recipes and rows, when known
+
+    def __post_init__(self) -> None:
+        """Refuse what the page cannot show."""
+        n, d, (height, width) = len(self.table), len(self.columns), self.image or (1, len(self.columns))
+        if n < LEAST_ROWS:
+            raise TableError(f"{self.name}: it has {plural(n, 'row')}, and a map needs at least {LEAST_ROWS}.")
+        if d > MOST_COLUMNS:
+            most = f"and the explorer takes {MOST_COLUMNS}. Choose with --columns."
+            raise TableError(f"{self.name}: it has {d} variables, {most}")
+        if n > MOST_ROWS or n * d > MOST_CELLS:
+            most = f"the explorer takes ({MOST_ROWS:,} rows, {MOST_CELLS:,} cells). Explore a sample of the rows."
+            raise TableError(f"{self.name}: {n:,} × {d} is more than {most}")
+        if height * width != d:
+            size = f"{height} x {width} has {height * width} pixels"
+            raise TableError(f"A picture of {size}, and there are {d} variables.")
 
     def __len__(self) -> int:
         return len(self.table)
@@ -58,6 +73,14 @@ class Data:
         """The rows on the map: all of them, or a random part of a large table."""
         n, rng = len(self), np.random.default_rng(0)
         return np.arange(n) if n <= DRAWN else np.sort(rng.choice(n, DRAWN, replace=False))
+
+    @cached_property
+    def picture(self) -> tuple[int, int] | None:
+        """Height and width of the picture in each row, given or found; None where rows are no pictures."""
+        cells = [self.table.columns[name] for name in self.columns]
+        if self.image or any(values.dtype == object for values in cells):
+            return self.image
+        return picture_shape(np.column_stack(cells))
 
     @cached_property
     def labels(self) -> Any:
@@ -110,7 +133,6 @@ def of_table(
     notes += [f"One-hot encoded: {_some(encoded)}."] if encoded else []
     if not variables:
         raise TableError(f"{name}: no column of numbers is left. {' '.join(notes)}")
-    _check_size(len(table), len(variables), name)
     gaps = sum(int(is_missing(table.columns[c]).sum()) for c in variables)
     missing = missing if gaps else "error"
     if missing == "mean":
@@ -119,10 +141,7 @@ def of_table(
         kept = ~np.any([is_missing(table.columns[c]) for c in variables], axis=0)
         notes.append(f"{int((~kept).sum())} rows with empty cells are left out.")
         table = table.take(np.flatnonzero(kept))
-        _check_size(len(table), len(variables), name)
-    shape = None if encoded else picture_shape(np.column_stack([table.columns[c] for c in variables]))
-    _check_image(image, len(variables))
-    return Data(table, variables, name, target, missing, categorical, image or shape, notes)
+    return Data(table, variables, name, target, missing, categorical, image, notes)
 
 
 def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data:
@@ -132,13 +151,9 @@ def of_model(table: Table, recipe: Recipe, name: str, image: Any = None) -> Data
     table = table.renamed(match | beside)
     _, kept = recipe.apply(table)
     notes = [] if len(kept) == len(table) else [f"{len(table) - len(kept)} rows with empty cells are left out."]
-    table = table.take(kept)
-    _check_size(len(table), len(recipe.columns), name)
     filled = "mean" if recipe.missing in {"mean", "impute"} else "error"
-    found = image or (None if recipe.categories else picture_shape(recipe.encode(table)))
-    _check_image(image, len(recipe.columns))
     target = recipe.target if recipe.target in table.names else None
-    return Data(table, recipe.columns, name, target, filled, "one-hot", found, notes)
+    return Data(table.take(kept), recipe.columns, name, target, filled, "one-hot", image, notes)
 
 
 def of_rows(X: Any, names: Sequence[str] | None = None, target: Any = None) -> Data:
@@ -180,15 +195,11 @@ def digits() -> Data:
     return replace(of_rows(found.data, found.feature_names, found.target), name="digits", code=code)
 
 
-def all_columns(source: str) -> Callable[..., list[str]]:
-    """Return the choice of all columns, for the readers of tables; too many are refused."""
-
-    def select(names: list[str], named: bool, more: Sequence[str] = ()) -> list[str]:
-        if len(names) > MOST_COLUMNS:
-            raise TableError(f"{source}: it has {len(names)} columns, and the explorer takes {MOST_COLUMNS}.")
-        return list(names)
-
-    return select
+def all_columns(names: Sequence[str], named: bool, more: Sequence[str] = ()) -> list[str]:
+    """Choose all columns of a table that is read; too many are refused."""
+    if len(names) > MOST_COLUMNS:
+        raise TableError(f"The table has {len(names)} columns, and the explorer takes {MOST_COLUMNS}.")
+    return list(names)
 
 
 def picture_shape(X: Any) -> tuple[int, int] | None:
@@ -229,22 +240,6 @@ def free(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _check_size(n: int, d: int, name: str) -> None:
-    if n < LEAST_ROWS:
-        raise TableError(f"{name}: it has {plural(n, 'row')}, and a map needs at least {LEAST_ROWS}.")
-    if d > MOST_COLUMNS:
-        raise TableError(f"{name}: it has {d} variables, and the explorer takes {MOST_COLUMNS}. Choose with --columns.")
-    if n > MOST_ROWS or n * d > MOST_CELLS:
-        most = f"({MOST_ROWS:,} rows, {MOST_CELLS:,} cells)"
-        raise TableError(f"{name}: {n:,} × {d} is more than the explorer takes {most}. Explore a sample of the rows.")
-
-
-def _check_image(image: Any, d: int) -> None:
-    if image is not None and image[0] * image[1] != d:
-        height, width = image
-        raise TableError(f"A picture of {height} x {width} has {height * width} pixels, and there are {d} variables.")
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

@@ -16,32 +16,21 @@ LOADING = "mercer-loading"  # name of the thread that makes the session
 GRACE_SECONDS = 1.0  # for a computation to end by itself at its next tile of rows
 
 
-class Unanswered(Exception):
-    """A request that is refused, with the status and the fields of the response."""
-
-    def __init__(self, status: int, **told: Any):
-        super().__init__(told.get("error", ""))
-        self.status, self.told = status, told
-
-
 class Stopped(Exception):
     """The computation was stopped, by the user or because its time was up."""
 
 
-def is_known(error: Exception) -> bool:
-    """Return True for an error that the user can act on; a plain TypeError is a fault of mercer."""
-    return isinstance(error, ValueError | TypeError | MemoryError | OSError) and type(error) is not TypeError
-
-
-def in_words(error: Exception) -> str:
-    """Return what an error says; one that is a fault of mercer also has its traceback printed."""
+def in_words(error: Exception) -> tuple[int, str]:
+    """Return the status of an error and what it says; a fault of mercer also has its traceback printed."""
     text = " ".join(str(error).split())
+    if isinstance(error, Stopped):
+        return 409, text
     if isinstance(error, MemoryError):
-        return f"There is not enough memory. {text}".strip()
-    if is_known(error):
-        return text
+        return 422, f"There is not enough memory. {text}".strip()
+    if isinstance(error, ValueError | TypeError | OSError) and type(error) is not TypeError:
+        return 422, text
     traceback.print_exception(error)
-    return f"Something went wrong inside mercer: {type(error).__name__}: {text}"
+    return 500, f"Something went wrong inside mercer: {type(error).__name__}: {text}"
 
 
 async def on_thread(work: Callable[[], Any], name: str) -> Any:
@@ -106,7 +95,7 @@ class Desk:
                 with self._lock:
                     self._thread = None
         except Stopped:
-            raise Unanswered(409, error=self._reason, stopped=True) from None
+            raise Stopped(self._reason) from None
         finally:
             self.busy = {}
 

@@ -18,23 +18,25 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 const LABELS = { kpca: "Kernel PCA", sparse: "Sparse", probabilistic: "Probabilistic", mixture: "Mixture",
   classifier: "Classifier", monitor: "Monitor", rbf: "RBF", laplacian: "Laplacian", matern: "Matérn",
   poly: "Polynomial", cosine: "Cosine", linear: "Linear" };
-const SLIDERS = { // what is written beside them
-  width: (value) => `γ ${figure(10 ** value, 3)} ×`,
-  degree: (value) => `Degree ${value}`,
-  components: (value) => `${value} comp.`,
-  clusters: (value) => `${value} clusters`,
+const SLIDERS = { // their names, what is written beside them, and whether the settings have a use for them
+  width: ["Width of the kernel, as a multiple of the median rule", (value) => `γ ${figure(10 ** value, 3)} ×`,
+    ({ kernel }, { wide }) => wide.includes(kernel)],
+  degree: ["Degree of the polynomial", (value) => `Degree ${value}`, ({ kernel }) => kernel === "poly"],
+  components: ["Number of components", (value) => `${value} comp.`, () => true],
+  clusters: ["Number of clusters", (value) => `${value} clusters`, ({ model }) => model === "mixture"],
 };
 const POINT = "Point at a row, or move to one with the arrow keys. Click, tap or Enter pins it; pin two to compare "
   + "them and to walk between them.";
 const STOPPED = "The server has stopped. Start mercer explore again, and open the address that it prints; this page "
   + "cannot be used any more.";
+const [GONE, INTERRUPTED, OVER] = [0, 409, 410]; // the status of an answer: none came, ended by the user, no table
 const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot be opened. ", fit: "The fit failed. ",
   back: "There is no way back here. ", walk: "There is no walk here. " };
 
 // What stays. `data-is` names an element, `data-click` and `data-input` the method that answers the event (called with
 // `data-name`), and `data-waits` is of no use without a model.
-const slider = (name, label) => `<label class="line" data-is="${name}Line"><span></span>
-  <input type="range" name="${name}" aria-label="${label}"></label>`;
+const slider = (name) => `<label class="line"><span></span>
+  <input type="range" name="${name}" aria-label="${SLIDERS[name][0]}"></label>`;
 const plot = (name, helpId, hidden) => `<div class="plot" ${hidden}><canvas aria-hidden="true"></canvas><div></div>
   <svg class="over" tabindex="0" role="application" aria-label="${name}" aria-roledescription="map"
     aria-describedby="${helpId}"></svg><div class="name"></div></div>`;
@@ -50,10 +52,8 @@ const page = (helpId) => `<div class="inner">
       <section data-is="fit" data-input="refit"><h2>Fit</h2>
         <label class="line"><span>Model</span><select name="model" aria-label="Model"></select></label>
         <label class="line"><span>Kernel</span><select name="kernel" aria-label="Kernel"></select></label>
-        ${slider("width", "Width of the kernel, as a multiple of the median rule")}
-        <div data-is="median" class="mark" aria-hidden="true"><span>│ median</span></div>
-        ${slider("degree", "Degree of the polynomial")} ${slider("components", "Number of components")}
-        ${slider("clusters", "Number of clusters")}
+        ${slider("width")} <div class="mark" aria-hidden="true"><span>│ median</span></div>
+        ${slider("degree")} ${slider("components")} ${slider("clusters")}
         <label class="line"><span>Scale</span>
           <input type="checkbox" name="scale" aria-label="Scale columns to mean 0 and variance 1"></label>
         <dl data-is="facts"></dl><div data-is="warnings" class="warn"></div></section>
@@ -129,7 +129,7 @@ function make(tag, attributes = {}, ...children) {
   const svg = tag.startsWith("svg:");
   const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4)) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    if (name === "style") Object.assign(node.style, value); // the policy allows no attribute
     else if (value !== false && value !== undefined) node.setAttribute(name, value === true ? "" : value);
   }
   return fill(node, ...children);
@@ -361,8 +361,8 @@ class Plot {
     const { lasso, cross, probe, steps, step } = this.app;
     const corners = lasso.length && cross ? [...lasso, cross] : lasso;
     const crossed = ([x, y]) => make("svg:path", { d: `M${x + 4} ${y}h8m-24 0h8m4 4v8m0-24v8` });
-    const point = ({ at, values }) => {
-      if (values) this.look(values, this.toScreen(...at));
+    const point = ({ at, cells }) => {
+      if (cells) this.look(cells, this.toScreen(...at));
       return crossed(this.toScreen(...at));
     };
     return [corners.length && make("svg:polygon", { points: joined(corners) }), cross && crossed(cross),
@@ -397,6 +397,7 @@ function disc(radius, soft, width) {
 
 class App {
   constructor(link, el) {
+    this.closing = new AbortController(); // its signal ends what listens outside of the element
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.helpId = `mx-help-${Math.random().toString(36).slice(2)}`;
@@ -406,7 +407,7 @@ class App {
     this.reset();
     this.build(el);
     this.retheme();
-    this.dark.addEventListener("change", (this.onTheme = () => this.retheme()));
+    this.dark.addEventListener("change", () => this.retheme(), { signal: this.closing.signal });
     if (link.watch) link.watch((busy) => this.showBusy(busy), () => this.ended());
     this.ask("open", {}, (info) => this.opened(info));
   }
@@ -454,8 +455,8 @@ class App {
         if (method) this[method](name);
       });
     for (const plot of [this.map, this.straight]) this.listenTo(plot);
-    this.keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
-    this.keys.addEventListener("keydown", (this.onKey = (event) => this.key(event)));
+    const keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
+    keys.addEventListener("keydown", (event) => this.key(event), { signal: this.closing.signal });
     if (this.link.watch) this.listenForFiles();
     el.append(this.root);
   }
@@ -481,47 +482,49 @@ class App {
   listenTo(plot) {
     const { over } = plot;
     const touching = new Map(); // where the fingers are, or the mouse
-    let [begun, before, moved, pinch] = [null, null, false, null];
+    let [begun, before, moved] = [null, null, false];
     const place = (event) => {
       const box = over.getBoundingClientRect();
       return [event.clientX - box.left, event.clientY - box.top];
+    };
+    const grip = () => { // the middle of the fingers, and how far they are apart
+      const [[ax, ay], [bx, by] = [ax, ay]] = touching.values();
+      return [(ax + bx) / 2, (ay + by) / 2, Math.hypot(ax - bx, ay - by) || 1];
     };
     const press = (event) => {
       over.setPointerCapture(event.pointerId);
       over.focus({ preventScroll: true });
       touching.set(event.pointerId, place(event));
+      before = grip();
       if (touching.size > 1) {
-        [this.lasso, pinch] = [[], null]; // two fingers zoom, whatever the tool is
+        this.lasso = []; // two fingers zoom, whatever the tool is
         return;
       }
-      [begun, before, moved] = [place(event), place(event), false];
+      [begun, moved] = [place(event), false];
       if (this.toolOf(plot) === "lasso") Object.assign(this, { lasso: [begun], cross: null });
       if (this.toolOf(plot) === "back") this.beginBack(begun);
     };
     const drag = (event) => {
-      const [now, tool] = [place(event), this.toolOf(plot)];
-      if (touching.has(event.pointerId)) touching.set(event.pointerId, now);
-      if (!begun) this.hover(plot.nearest(...now));
-      else if (touching.size > 1) {
-        const [[ax, ay], [bx, by]] = touching.values();
-        const two = [Math.hypot(ax - bx, ay - by), (ax + bx) / 2, (ay + by) / 2];
-        if (pinch) {
-          plot.zoom(two[0] / pinch[0], two[1], two[2]);
-          plot.pan(two[1] - pinch[1], two[2] - pinch[2]);
-        }
-        [pinch, moved] = [two, true];
-      } else {
-        moved ||= Math.hypot(now[0] - begun[0], now[1] - begun[1]) > UNSTEADY;
-        if (tool === "look" && moved) plot.pan(now[0] - before[0], now[1] - before[1]);
-        if (tool === "lasso" && this.lasso.length) this.lasso.push(now);
-        if (tool === "back") this.backTo(plot.toData(...now));
-        before = now;
-        this.show();
+      const now = place(event);
+      if (!begun) {
+        this.hover(plot.nearest(...now));
+        return;
       }
+      if (touching.has(event.pointerId)) touching.set(event.pointerId, now);
+      const [tool, [x, y, wide]] = [touching.size > 1 ? "look" : this.toolOf(plot), grip()];
+      moved ||= touching.size > 1 || Math.hypot(x - begun[0], y - begun[1]) > UNSTEADY;
+      if (tool === "look" && moved) {
+        plot.zoom(wide / before[2], x, y);
+        plot.pan(x - before[0], y - before[1]);
+      }
+      if (tool === "lasso" && this.lasso.length) this.lasso.push(now);
+      if (tool === "back") this.backTo(plot.toData(...now));
+      before = [x, y, wide];
+      this.show();
     };
     const lift = (event) => {
       touching.delete(event.pointerId);
-      [before] = touching.values(); // a finger that stays
+      if (touching.size) before = grip();
       if (!begun || touching.size) return;
       begun = null;
       if (this.toolOf(plot) === "lasso") this.closeLasso();
@@ -615,15 +618,12 @@ class App {
     return { ...values, width: 10 ** values.width, scale: this.fields.scale.checked };
   }
   labelSettings() {
-    const { model, kernel } = this.settings();
-    for (const [name, text] of Object.entries(SLIDERS)) {
-      const told = text(this.fields[name].value);
-      this.fields[name].previousElementSibling.textContent = told;
-      this.fields[name].setAttribute("aria-valuetext", told);
+    for (const [name, [, text, isUsed]] of Object.entries(SLIDERS)) {
+      const [input, told] = [this.fields[name], text(this.fields[name].value)];
+      input.previousElementSibling.textContent = told;
+      input.setAttribute("aria-valuetext", told);
+      input.parentElement.hidden = !isUsed(this.settings(), this.info);
     }
-    this.widthLine.hidden = this.median.hidden = !this.info.wide.includes(kernel);
-    this.degreeLine.hidden = kernel !== "poly";
-    this.clustersLine.hidden = model !== "mixture";
   }
 
   refit() {
@@ -697,21 +697,17 @@ class App {
 
   recolour() {
     if (!this.model) return;
-    const by = this.colourBy.value;
-    if (by === "none") this.coloured({ words: null, ends: [], arrays: [new Float32Array(0)] });
-    else if (!by.startsWith("column")) this.ask("colour", { by }, (answer) => this.coloured(answer));
-    else this.ask("colour", { by: { column: this.info.colours[by.slice(7)] } }, (answer) => this.coloured(answer));
+    const [kind, i] = this.colourBy.value.split(" ");
+    const by = kind === "column" ? { column: this.info.colours[i] } : kind;
+    if (by === "none") this.coloured({ words: null, ends: [], arrays: [[]] });
+    else this.ask("colour", { by }, (answer) => this.coloured(answer));
   }
   coloured({ words, ends: [low, high], arrays: [values] }) {
     Object.assign(this, { values, words });
     const shade = (v) => RAMP_SHADES[Math.round(255 * clamp((v - low) / (high - low || 1), 0, 1))];
     const colour = (v) => (Number.isNaN(v) ? MISSING : words ? SHADES[v % SHADES.length] : shade(v));
     this.paint(Uint32Array.from(this.map.x, (_, i) => (values.length ? colour(values[i]) : SHADES[0])));
-    const mark = (background, name = false) => {
-      const node = make("i", { class: name });
-      node.style.background = background; // the policy allows no style attribute
-      return node;
-    };
+    const mark = (background, name) => make("i", { class: name, style: { background } });
     const [named, more] = [(words || []).slice(0, 12), (words || []).length - 12]; // all of them would cover the map
     fill(this.legend, named.map((word, i) => make("span", {}, mark(PALETTE[i % PALETTE.length]), word)),
       more > 0 && `and ${more} more`, !words && values.length > 0 && make("span", {}, figure(low, 3),
@@ -820,13 +816,12 @@ class App {
   }
 
   rowNodes({ told, mark }) {
-    const text = [`Novelty ${figure(told.novelty)}, above ${percent(told.below)} of the rows`];
-    text.push(`p ${figure(told.p, 3)} (${told.law})`);
-    if (told.prediction !== null) text.push(`${this.model.predicts} ${told.prediction}`);
-    if (told.target !== null) text.push(`${this.info.target} ${figure(told.target)}`);
+    const text = [`Novelty ${figure(told.novelty)}, above ${percent(told.below)} of the rows`,
+      `p ${figure(told.p, 3)} (${told.law})`, told.prediction !== null && `${this.model.predicts} ${told.prediction}`,
+      told.target !== null && `${this.info.target} ${figure(told.target)}`];
     return [make("h2", {}, `Row ${told.row} `, mark && make("span", { class: mark }, mark)),
-      make("p", { class: "small", "data-novelty": told.novelty }, text.join(" · ")),
-      told.reason ? note(`No contributions: ${told.reason}`) : null];
+      make("p", { class: "small", "data-novelty": told.novelty }, text.filter((part) => part).join(" · ")),
+      told.reason && note(`No contributions: ${told.reason}`)];
   }
 
   // The rows that are shown, as pictures and as a table of the columns that stand out most.
@@ -868,19 +863,19 @@ class App {
   backTo(at) {
     this.probe.at = at;
     this.show();
-    this.ask("back", { at, row: this.probe.row }, ({ cells, error, share, arrays: [values] }) => {
+    this.ask("back", { at, row: this.probe.row }, ({ cells, error, share }) => {
       if (!this.probe) return;
-      Object.assign(this.probe, { cells, error, share, values, found: at });
+      Object.assign(this.probe, { cells, error, share, found: at });
       this.live.textContent = `Pre-image found, error ${figure(error, 3)}`;
       this.show();
     });
   }
-  backNodes({ row, cells, found, error, share, values }) {
+  backNodes({ row, cells, found, error, share }) {
     const rest = row === null ? "the 10 nearest rows" : `row ${row}`;
     const text = `Pre-image at (${found.map((v) => figure(v, 3)).join(", ")}): squared error ${figure(error)}, `
       + `${percent(share)} of the variance. Other components as in ${rest}.`;
     return [make("h2", {}, "Back to data"), make("p", { class: "small", "data-error": error }, text),
-      this.tableOf([{ told: { cells }, mark: "" }], [[values, "pre-image"]])];
+      this.tableOf([{ told: { cells }, mark: "" }], [[cells, "pre-image"]])];
   }
 
   get step() {
@@ -890,11 +885,9 @@ class App {
     clearInterval(this.playing);
     if (!this.steps) {
       const { pins } = this;
-      this.ask("walk", { rows: pins.map((i) => this.rowOf(i)) }, ({ cells, arrays: [values, x, y] }) => {
+      this.ask("walk", { rows: pins.map((i) => this.rowOf(i)) }, ({ rows, arrays: [x, y] }) => {
         if (pins !== this.pins) return; // others by now, or of another model
-        const d = values.length / x.length;
-        const part = (i) => values.subarray(i * d, (i + 1) * d);
-        this.steps = cells.map((row, i) => ({ cells: row, values: part(i), at: [x[i], y[i]] }));
+        this.steps = rows.map((cells, i) => ({ cells, at: [x[i], y[i]] }));
         this.play();
       });
       return;
@@ -913,10 +906,9 @@ class App {
     this.show();
   }
   stepNodes(pinned) {
-    const [{ cells, values }, n] = [this.step, this.steps.length];
-    const step = `${this.steps.indexOf(this.step) + 1} of ${n}`;
+    const [{ cells }, step] = [this.step, `${this.steps.indexOf(this.step) + 1} of ${this.steps.length}`];
     const [a, b] = pinned.map(({ told, mark }) => [told.cells, `row ${told.row} ${mark}`]);
-    const pictures = [a, [values, `step ${step}`], b].filter((item) => item);
+    const pictures = [a, [cells, `step ${step}`], b].filter((item) => item);
     return [make("h2", {}, "Walk"),
       note(`Step ${step} from A to B: the pre-images of the straight line between them.`, "small"),
       this.tableOf([{ told: { cells }, mark: "" }], pictures)];
@@ -931,15 +923,13 @@ class App {
     this.show();
   }
   closeLasso() {
-    const corners = this.lasso;
+    if (this.lasso.length > 2) this.choose(this.map.inside(this.lasso).map((i) => this.rowOf(i)));
     this.lasso = [];
-    if (corners.length > 2) this.choose(this.map.inside(corners));
     this.show();
   }
-  choose(points, rows = points.map((i) => this.rowOf(i))) {
-    const [n, none] = [rows.length, "No rows selected: use the lasso, or the alarm."];
-    this.chosen = points.length ? new Uint8Array(this.map.x.length) : null;
-    for (const i of points) this.chosen[i] = 1;
+  choose(rows) {
+    const [n, picked, none] = [rows.length, new Set(rows), "No rows selected: use the lasso, or the alarm."];
+    this.chosen = n ? Uint8Array.from(this.map.x, (_, i) => picked.has(this.rowOf(i))) : null;
     this.picked = rows;
     this.live.textContent = this.selectedText.textContent = n ? `${count(n, "row")} selected.` : none;
     this.rowsButton.disabled = !n;
@@ -1042,9 +1032,7 @@ class App {
     this.flagButton.disabled = !flagged[k];
   }
   showFlagged() {
-    const rows = Array.from(this.alarm.arrays[1].subarray(0, this.alarm.flagged[Number(this.limit.value)]));
-    const places = this.numbers && new Map(Array.from(this.numbers, (row, i) => [row, i]));
-    this.choose(places ? rows.map((row) => places.get(row)).filter((i) => i !== undefined) : rows, rows);
+    this.choose(Array.from(this.alarm.arrays[1].subarray(0, this.alarm.flagged[this.limit.value])));
   }
 
   // Out
@@ -1083,14 +1071,13 @@ class App {
     this.error.hidden = false;
   }
   failed(error, kind) {
-    if (error.gone) {
+    if (error.status === GONE) {
       this.ended();
       return;
     }
-    this.fail((error.stopped ? "" : FAILURES[kind] || "") + error.message);
-    this.over ||= error.over;
-    if (!this.info) this.say("");
-    if (this.model) this.say("The model before is still shown.");
+    this.fail((error.status === INTERRUPTED ? "" : FAILURES[kind] || "") + error.message);
+    this.over ||= error.status === OVER;
+    this.say(this.model ? "The model before is still shown." : "");
     if (kind === "fit" && this.model?.settings) this.showSettings(this.model.settings);
   }
   ended() {
@@ -1107,8 +1094,7 @@ class App {
   close() {
     this.closed = true;
     clearInterval(this.playing);
-    this.dark.removeEventListener("change", this.onTheme);
-    this.keys.removeEventListener("keydown", this.onKey);
+    this.closing.abort();
     for (const plot of [this.map, this.straight]) plot.sizes.disconnect();
     this.root.remove();
   }

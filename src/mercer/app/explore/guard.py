@@ -10,7 +10,8 @@ from __future__ import annotations
 import hmac
 import secrets
 
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -41,34 +42,33 @@ class Guard:
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self.cookie = secrets.token_urlsafe(TOKEN_BYTES)  # not the token: cookies are shared by all ports of a host
         self.cookie_name = f"mercer-{port}"
-
-    @property
-    def url(self) -> str:
-        """The address to open, with the token."""
-        return f"{self.origin}/?token={self.token}"
+        self.url = f"{self.origin}/?token={self.token}"  # the address to open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what is allowed."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # policy violation
             return
-        refusal = self.refusal(scope, Headers(scope=scope))
+        request = Request(scope)
+        refusal = self.refusal(request)
         if refusal is None:
-            new = HEADERS | (self._new_cookie() if self._has_token(scope) else {})
-            await self.app(scope, receive, _with(new, send))
+            cookie = {"Set-Cookie": f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"}
+            await self.app(scope, receive, _with(HEADERS | (cookie if self._has_token(request) else {}), send))
         else:
             answer = PlainTextResponse(refusal[1], refusal[0], {"connection": "close"})
             await answer(scope, receive, _with(HEADERS, send))
 
-    def refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+    def refusal(self, request: Request) -> tuple[int, str] | None:
         """Return the status and the reason why a request is refused, or None."""
+        headers, method = request.headers, request.method
         if headers.getlist("host") != [self.host]:
             return 421, "This host is not served here."
-        if not scope["path"].startswith(API):
-            if scope["method"] != "GET":
+        if not request.scope["path"].startswith(API):
+            if method != "GET":
                 return 405, "Only GET is allowed here."
-            return None if self._has_token(scope) or self._has_cookie(headers) else (403, NO_TOKEN)
-        if scope["method"] != "POST":
+            known = self._has_token(request) or _same(request.cookies.get(self.cookie_name, ""), self.cookie)
+            return None if known else (403, NO_TOKEN)
+        if method != "POST":
             return 405, "Only POST is allowed here."
         site = headers.get("sec-fetch-site", "none")
         if headers.getlist("origin") != [self.origin] or site not in {"same-origin", "none"}:
@@ -79,15 +79,8 @@ class Guard:
             return 415, "The content type must be application/json or text/csv."
         return None
 
-    def _has_token(self, scope: Scope) -> bool:
-        return scope["path"] == "/" and _same(QueryParams(scope["query_string"]).get("token", ""), self.token)
-
-    def _has_cookie(self, headers: Headers) -> bool:
-        pairs = (part.strip().partition("=") for line in headers.getlist("cookie") for part in line.split(";"))
-        return any(name == self.cookie_name and _same(value, self.cookie) for name, _, value in pairs)
-
-    def _new_cookie(self) -> dict[str, str]:
-        return {"Set-Cookie": f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"}
+    def _has_token(self, request: Request) -> bool:
+        return request.scope["path"] == "/" and _same(request.query_params.get("token", ""), self.token)
 
 
 def _with(headers: dict[str, str], send: Send) -> Send:

@@ -13,22 +13,13 @@ function post(kind, body, type = "application/json") {
   return fetch(`/api/${kind}`, { method: "POST", headers, body, credentials: "same-origin", cache: "no-store" });
 }
 
-function refusal(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return { error: text }; // a refusal of the guard is plain text
-  }
-}
-
 const link = {
   async ask(kind, body, type) {
     const response = await post(kind, type ? body : JSON.stringify(body), type).catch(() => {
-      throw Object.assign(new Error("The server does not answer."), { gone: true });
+      throw Object.assign(new Error("The server does not answer."), { status: 0 });
     });
     if (response.ok) return kind === "stop" ? {} : unpack(await response.arrayBuffer());
-    const told = refusal(await response.text());
-    throw Object.assign(new Error(told.error || "The request was refused."), told);
+    throw Object.assign(new Error(await response.text()), { status: response.status });
   },
   // Lines of JSON that say what is being computed; the end of the stream is the end of the server.
   async watch(tell, ended) {

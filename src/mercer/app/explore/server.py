@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from .desk import LOADING, SECONDS, Desk, Unanswered, in_words, is_known, on_thread
+from .desk import LOADING, SECONDS, Desk, in_words, on_thread
 from .guard import Guard
 
 if TYPE_CHECKING:
@@ -79,17 +80,13 @@ class Explorer:
         routes = [Route(path, self._file) for path in FILES]
         routes += [Route(f"/api/{kind}", answer, methods=["POST"]) for kind, answer in posts.items()]
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
+        self.url = self.guard.url
         self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))
         self.pages, self.last_seen = 0, 0.0
         self.failure: Exception | None = None  # of ``make``
         self.loaded, self.failure_shown = asyncio.Event(), asyncio.Event()
         self.awaits_page = False  # a browser was started
         self.body_seconds, self.alone_seconds = BODY_SECONDS, ALONE_SECONDS
-
-    @property
-    def url(self) -> str:
-        """The address to open, with the token."""
-        return self.guard.url
 
     def run(self) -> None:
         """Serve until the page has been closed for a minute, or Ctrl-C; raise what made ``make`` fail."""
@@ -150,26 +147,21 @@ class Explorer:
         return Response(resources.files(__package__).joinpath(name).read_bytes(), media_type=kind)
 
     async def _answer(self, request: Request) -> Response:
-        """Return the session's answer when its turn has come, or its error in plain words."""
+        """Return the session's answer when its turn has come, or a status and what is wrong in plain words."""
         kind = request.path_params["kind"]
-        try:
-            body = await self._body(request, MOST_CSV if kind == "table" else MOST_JSON)
-            await self.loaded.wait()
-            if self.failure is not None:
-                self.failure_shown.set()
-                return JSONResponse({"error": f"{self.failure} {OVER}", "over": True}, 422)
-            from .session import KINDS  # not before: it imports NumPy and scikit-learn
+        body = await self._body(request, MOST_CSV if kind == "table" else MOST_JSON)
+        await self.loaded.wait()
+        if self.failure is not None:
+            self.failure_shown.set()
+            raise HTTPException(410, f"{self.failure} {OVER}")
+        from .session import KINDS  # not before: it imports NumPy and scikit-learn
 
-            if kind not in {*KINDS, "table"}:
-                raise Unanswered(404, error=f"There is no request {kind!r}.")
+        if kind not in {*KINDS, "table"}:
+            raise HTTPException(404, f"There is no request {kind!r}.")
+        try:
             return Response(await self.desk.do(kind, lambda: self._work(kind, body)), media_type=BINARY)
-        except Unanswered as error:
-            closed = {"Connection": "close"} if error.status in {408, 413} else {}  # its body is not read to the end
-            return JSONResponse(error.told, error.status, closed)
-        except ClientDisconnect:
-            return Response(status_code=400)
         except Exception as error:
-            return JSONResponse({"error": in_words(error)}, 422 if is_known(error) else 500)
+            raise HTTPException(*in_words(error)) from None
 
     def _work(self, kind: str, body: bytes) -> bytes:
         from .packing import packed
@@ -184,7 +176,7 @@ class Explorer:
 
     async def _stop(self, request: Request) -> Response:
         self.desk.stop()
-        return JSONResponse({})
+        return Response()
 
     async def _alive(self, request: Request) -> Response:
         return StreamingResponse(self._pulse(), media_type="application/json")
@@ -204,7 +196,8 @@ class Explorer:
 
     async def _body(self, request: Request, most: int) -> bytes:
         """Return the body of a request, unless it is too large or too slow."""
-        too_large = Unanswered(413, error=f"The request is larger than {most} bytes.")
+        closed = {"Connection": "close"}  # the rest of the body is not read
+        too_large = HTTPException(413, f"The request is larger than {most} bytes.", closed)
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
             raise too_large
@@ -216,7 +209,9 @@ class Explorer:
                     if len(body) > most:
                         raise too_large
         except TimeoutError:
-            raise Unanswered(408, error="The request took too long to arrive.") from None
+            raise HTTPException(408, "The request took too long to arrive.", closed) from None
+        except ClientDisconnect:
+            raise HTTPException(400) from None
         return bytes(body)
 
 

@@ -68,7 +68,7 @@ class Session:
     def table(self, text: bytes) -> Answer:
         """Replace the rows by those of a CSV text."""
         stream = BufferedReader(BytesIO(text))  # type: ignore[arg-type]
-        self.data = of_table(read_text(stream, "data.csv", all_columns("The table")), "data.csv")
+        self.data = of_table(read_text(stream, "data.csv", all_columns), "data.csv")
         return self.open({})
 
     # requests
@@ -82,7 +82,7 @@ class Session:
         notes += [f"The map draws {len(data.drawn):,} rows, chosen at random."] if fewer else []
         most = min(int(RANGES["components"][1]), max(2, len(data) - 1))
         q = COMPONENTS if current is None else max(1, self.views[current].Y.shape[1])
-        first = Settings(components=min(q, most), scale=data.image is None)  # pixels share their unit
+        first = Settings(components=min(q, most), scale=data.picture is None)  # pixels share their unit
         ranges = {name: [*ends, 1] for name, ends in RANGES.items()}
         return {
             "name": data.name,
@@ -90,8 +90,8 @@ class Session:
             "columns": data.columns,
             "colours": [name for name in data.table.names if _few_words(data, name)],
             "target": data.target,
-            "image": data.image,
-            "range": data.range if data.image else None,
+            "image": data.picture,
+            "range": data.range if data.picture else None,
             "typical": data.typical,
             "notes": [*data.notes, *notes],
             "model": current,
@@ -207,18 +207,15 @@ class Session:
         if row is not None:
             checked(row, "row", 0, len(view.data) - 1)
         y = view.point(axes, [checked(value, "at", -FAR, FAR, whole=False) for value in at], row)
-        units, error = view.back(y)
+        cells, error = view.back(y)
         share = error / view.map.total_variance_ if view.map.total_variance_ > 0 else 0.0
-        told = {"cells": view.cells(units), "error": error, "share": share, "y": y.tolist()}
-        return told, [units if view.data.image else np.zeros(0)]
+        return {"cells": cells, "error": error, "share": share, "y": y.tolist()}, []
 
     def walk(self, view: View, body: dict[str, Any]) -> Answer:
         """The rows between two rows, and where they are on the map."""
         axes = _axes(body.get("axes"), view)
-        first, last = _rows(body.get("rows"), len(view.data), 2, least=2)
-        units, Y = view.walk(first, last)
-        plane = _two(Y, axes)
-        return {"cells": [view.cells(row) for row in units]}, [units.ravel(), *plane.T]
+        rows, Y = view.walk(*_rows(body.get("rows"), len(view.data), 2, least=2))
+        return {"rows": rows}, [*_two(Y, axes).T]
 
     # what the user takes away
 
@@ -252,7 +249,7 @@ def _described(view: View, settings: Settings | None) -> dict[str, Any]:
         "passes": getattr(report, "passes", None),
         "outside": getattr(report, "outside_share", 0.0),
         "solver": type(getattr(report, "solver", None)).__name__,
-        "predicts": view.predicts if hasattr(view.model, "predict") else None,
+        "predicts": view.predicts,
         "standIn": not view.own_map,
         "settings": None if settings is None else asdict(settings),
         "recipe": _recipe(view),

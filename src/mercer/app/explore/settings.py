@@ -61,18 +61,15 @@ class Settings:
 
     def estimator(self, data: Data) -> Any:
         """Return the estimator that is to be fitted."""
-        kernel = KERNELS[self.kernel](**self._kernel_parameters(data))
-        own: dict[str, Any] = {"kernel": kernel, "random_state": SEED}
+        parameters: dict[str, Any] = {"degree": self.degree} if self.kernel == "poly" else {}
+        if (gamma := reference(self.kernel, data, self.scale)) is not None:
+            parameters["gamma"] = self.width * gamma
+        own: dict[str, Any] = {"kernel": KERNELS[self.kernel](**parameters), "random_state": SEED}
         own |= {"n_clusters": self.clusters} if self.model == "mixture" else {}
         own |= {"solver": "landmarks"} if len(data) > LANDMARKS_FROM else {}
         if self.model == "monitor":
             return MODELS["monitor"](MODELS["kpca"](self.components, **own), random_state=SEED)
         return MODELS[self.model](n_components=self.components, **own)
-
-    def _kernel_parameters(self, data: Data) -> dict[str, Any]:
-        found = {"degree": self.degree} if self.kernel == "poly" else {}
-        mark = reference(self.kernel, data, self.scale)
-        return found if mark is None else found | {"gamma": self.width * mark}
 
 
 def models(data: Data) -> list[str]:

@@ -91,29 +91,24 @@ class View:
         y[list(set_)] = list(set_.values())
         return y
 
-    def back(self, y: Any) -> tuple[Any, float]:
-        """Return the pre-image of coordinates in the table's units, and its squared error."""
+    def back(self, y: Any) -> tuple[list[Any], float]:
+        """Return the cells of the pre-image of coordinates, and its squared error."""
         found = self.map.preimages(np.asarray(y)[None])
-        return self.units(found.X)[0], float(found.error[0])
+        return self.cells(found.X)[0], float(found.error[0])
 
-    def walk(self, first: int, last: int) -> tuple[Any, Any]:
-        """Return rows between two rows in the table's units, and the coordinates that they are the pre-images of."""
+    def walk(self, first: int, last: int) -> tuple[list[list[Any]], Any]:
+        """Return the cells of rows between two rows, and the coordinates that they are the pre-images of."""
         points = self.map.interpolate(self.rows[first], self.rows[last], n_steps=STEPS)
         t = np.linspace(0, 1, STEPS)[:, None]
-        return self.units(points), (1 - t) * self.Y[first] + t * self.Y[last]
+        return self.cells(points), (1 - t) * self.Y[first] + t * self.Y[last]
 
-    def units(self, rows: Any) -> Any:
-        """Return rows of the map's model as columns of numbers in the table's units."""
+    def cells(self, rows: Any) -> list[list[Any]]:
+        """Return rows of the map's model as cells of the table: in its units, and words where they are most likely."""
         X = np.asarray(dense(rows), float)
         if self.before is not None and not hasattr(self.before, "inverse_transform"):
             raise Refused("A step of this pipeline has no inverse_transform, so that there is no way back.")
         X = X if self.before is None else np.asarray(self.before.inverse_transform(X))
-        return X * self.recipe.scale + self.recipe.mean
-
-    def cells(self, units: Any) -> list[Any]:
-        """Return one row in the table's units as its cells: words where they are most likely."""
-        columns = self.recipe.table(((units - self.recipe.mean) / self.recipe.scale)[None])
-        return [value[0] if value.dtype == object else float(value[0]) for value in columns.values()]
+        return [list(cells) for cells in zip(*(x.tolist() for x in self.recipe.table(X).values()), strict=True)]
 
     # novelty
 
@@ -138,7 +133,7 @@ class View:
         """The p-value of each row: the model's, or by the gamma law that ``law`` names."""
         if hasattr(self.model, "p_values"):
             return np.asarray(self.model.p_values(self.X), float)
-        return _tail(self.novelty, self.novelty)
+        return _tail(self.novelty)
 
     @property
     def law(self) -> str:
@@ -174,13 +169,9 @@ class View:
         """Return how much each variable adds to the squared distance of a row, or None and the reason."""
         if self.estimator is None:
             return None, "The model has no single subspace to measure a distance to."
-        if not self.map.kernel_.differentiable:
-            return None, "The kernel has no derivative."
-        if self.rows.shape[1] != self.X.shape[1]:
-            return None, "The pipeline makes other columns of the table's."
         try:
             found = contributions(self.estimator, self.X[row : row + 1], "spe")[0]
-        except ValueError as error:  # of a pre-image method that cannot serve these rows
+        except ValueError as error:  # of a kernel without a derivative, of columns that a pipeline replaces, and so on
             return None, str(error)
         texts, encoded = self.recipe.categories, self.recipe.encoded
         widths = [len(texts[name]) if name in encoded else 1 for name in self.recipe.columns]
@@ -191,17 +182,17 @@ class View:
     @cached_property
     def predicted(self) -> Any:
         """The class, cluster or alarm of each row, or None."""
-        if not hasattr(self.model, "predict"):
+        if self.predicts is None:
             return None
         found = np.asarray(self.model.predict(self.X))
         return np.where(found < 0, "alarm", "usual") if hasattr(self.model, "limits_") else found
 
     @property
-    def predicts(self) -> str:
+    def predicts(self) -> str | None:
         """What ``predicted`` holds, in a word."""
-        if hasattr(self.model, "classes_"):
-            return "predicted class"
-        return "state" if hasattr(self.model, "limits_") else "cluster"
+        words = {"classes_": "predicted class", "limits_": "state", "predict": "cluster"}
+        known = [word for name, word in words.items() if hasattr(self.model, name)]
+        return known[0] if hasattr(self.model, "predict") else None
 
 
 def _stand_in(model: Any, X: Any) -> Any:
@@ -219,14 +210,14 @@ def _fitted(q: int, kernel: Any, X: Any, **settings: Any) -> Any:
     return KernelPCA(q, kernel=kernel, solver=solver, random_state=SEED, **settings).fit(X)
 
 
-def _tail(values: Any, at: Any) -> Any:
+def _tail(values: Any) -> Any:
     """Return the share of rows beyond each value under Pearson's type III law with the moments of all values."""
     spread = values.std()
     if spread == 0:
-        return np.zeros(len(at))
+        return np.zeros(len(values))
     z = (values - values.mean()) / spread
-    skew, at = float(np.mean(z**3)), (at - values.mean()) / spread
+    skew = float(np.mean(z**3))
     if skew < SYMMETRIC:
-        return ndtr(-at)
+        return ndtr(-z)
     a = 4 / skew**2  # shape of the gamma law, whose mean is a and whose variance is a
-    return gammaincc(a, np.clip(a + at * np.sqrt(a), 0, None))
+    return gammaincc(a, np.clip(a + z * np.sqrt(a), 0, None))

@@ -42,4 +42,4 @@ def answer(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]
         except KeyboardInterrupt:
             return {"id": number, "error": "The computation was interrupted. Move a control to start it again."}, []
         except Exception as error:
-            return {"id": number, "error": in_words(error)}, []
+            return {"id": number, "error": in_words(error)[1]}, []
