@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import chromium
 from chromium import PROGRAM, Chromium
 from results import Results
+from serving import start
 
 from mercer.app.explore.data import of_rows
 from mercer.app.explore.server import Explorer
@@ -88,7 +89,7 @@ def rows(n):
 def measured(browser, n):
     """The figures of one table."""
     explorer = Explorer(lambda: Session(of_rows(rows(n))))
-    thread = explorer.start()
+    thread = start(explorer)
     browser.show(1280, 800)
     browser.open(explorer.url)
     browser.until(f"{APP}?.alarm && {APP}.straightShares && !{APP}.lines.linear.busy", PATIENCE)

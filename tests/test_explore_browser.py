@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import PATIENCE, PROGRAM, Chromium, complaints, requests
+from serving import start
 
 from mercer import datasets
 from mercer.io import read
@@ -60,7 +61,7 @@ def shown(browser):
 
     def show(data, **layout):
         explorer = Explorer(lambda: Session(data))
-        running.append((explorer, explorer.start()))
+        running.append((explorer, start(explorer)))
         browser.show(**({"width": 1280, "height": 800} | layout))
         events = browser.open(explorer.url)
         browser.until(READY)

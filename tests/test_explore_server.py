@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from serving import start
 
 from mercer import datasets
 from mercer.app.cli import main
@@ -33,7 +34,7 @@ FUZZ = 300  # requests
 @pytest.fixture(scope="module")
 def explorer():
     explorer = Explorer(lambda: Session(of_rows(datasets.three_tanks(n=N)[0])))
-    thread = explorer.start()
+    thread = start(explorer)
     yield explorer
     explorer.stop()
     thread.join(10)
@@ -317,7 +318,7 @@ def test_only_loopback_is_served():
 
 def own(seconds=60.0):
     explorer = Explorer(lambda: Session(of_rows(datasets.three_tanks(n=N)[0])), seconds=seconds)
-    return explorer, explorer.start()
+    return explorer, start(explorer)
 
 
 def test_requests_are_answered_one_after_the_other_also_of_one_kind(monkeypatch):
@@ -428,12 +429,13 @@ import sys
 import mercer.app.explore
 from mercer.app.cli import main
 from mercer.app.explore.server import Explorer
+from serving import start
 
 def serve(load, **options):
     explorer = Explorer(load)
     heavy = {"numpy", "scipy", "sklearn"} & set(sys.modules)
     assert not heavy, heavy
-    thread = explorer.start()
+    thread = start(explorer)
     session = explorer.session
     explorer.stop()
     thread.join(10)
@@ -452,7 +454,8 @@ from scipy.stats import rankdata
 
 def test_the_address_is_known_before_anything_large_is_imported():
     """And scikit-learn does not import the largest module of SciPy for the map."""
-    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, timeout=120)
+    here = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, timeout=120, cwd=here)
     assert done.returncode == 0, done.stderr
 
 

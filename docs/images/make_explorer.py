@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from chromium import Chromium
+from serving import start
 
 from mercer.app.explore.data import digits
 from mercer.app.explore.server import Explorer
@@ -36,7 +37,7 @@ def take(browser, name):
 def main():
     """Show the digits, and take three pictures: a walk, the way back, and a phone."""
     explorer = Explorer(lambda: Session(digits()))
-    explorer.start()
+    start(explorer)
     with tempfile.TemporaryDirectory() as folder, Chromium(folder) as browser:
         browser.show(1280, 800)
         browser.open(explorer.url)

@@ -34,9 +34,11 @@ const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot
   back: "There is no way back here. ", walk: "There is no walk here. " };
 
 // What stays. `data-is` names an element, `data-click` and `data-input` the method that answers the event (called with
-// `data-name`), and `data-waits` is of no use without a model.
+// `data-name`), `data-key` presses a button, and `data-waits` is of no use without a model.
 const slider = (name) => `<label class="line"><span></span>
   <input type="range" name="${name}" aria-label="${SLIDERS[name][0]}"></label>`;
+const tool = (key, name, label) => `<button data-click="setTool" data-name="${name}" data-key="${key}"
+  title="${label} (key ${key})" aria-pressed="${key === 1}">${label}</button>`;
 const plot = (name, helpId, hidden) => `<div class="plot" ${hidden}><canvas aria-hidden="true"></canvas><div></div>
   <svg class="over" tabindex="0" role="application" aria-label="${name}" aria-roledescription="map"
     aria-describedby="${helpId}"></svg><div class="name"></div></div>`;
@@ -46,7 +48,7 @@ const page = (helpId) => `<div class="inner">
     <input data-is="file" data-input="openFile" type="file" accept=".csv,text/csv" aria-label="A CSV file"
       hidden></header>
   <div data-is="error" class="error" role="alert" hidden><span data-is="errorText" class="grow"></span>
-    <button data-click="dismiss">Close</button></div>
+    <button data-click="fail">Close</button></div>
   <div data-is="body" class="body" inert>
     <div class="side fit" role="region" aria-label="Model">
       <section data-is="fit" data-input="refit"><h2>Fit</h2>
@@ -79,18 +81,15 @@ const page = (helpId) => `<div class="inner">
     <main class="stage">
       <div class="bar">
         <div data-is="tools" class="tools" role="group" aria-label="What dragging does">
-          <button data-click="setTool" data-name="look" title="Look (key 1)" aria-pressed="true">Look</button>
-          <button data-click="setTool" data-name="lasso" title="Lasso (key 2)" aria-pressed="false">Lasso</button>
-          <button data-click="setTool" data-name="back" title="Back to data (key 3)" aria-pressed="false">Back to
-            data</button></div>
-        <button data-click="showAll" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
+          ${tool(1, "look", "Look")}${tool(2, "lasso", "Lasso")}${tool(3, "back", "Back to data")}</div>
+        <button data-click="showAll" data-key="0" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
         <select data-is="horizontal" data-input="setAxes" aria-label="Horizontal component"></select>
         <select data-is="vertical" data-input="setAxes" aria-label="Vertical component"></select>
         <label class="small soft">colour
           <select data-is="colourBy" data-input="recolour" aria-label="Colour by"></select></label>
-        <button data-is="linearButton" data-click="toggleLinear" aria-pressed="false"
+        <button data-is="linearButton" data-click="toggleLinear" data-key="l" aria-pressed="false"
           title="Linear PCA of the same rows beside it (key L)">Linear PCA</button>
-        <button data-is="pictureButton" data-click="toggleThumbnails" aria-pressed="false"
+        <button data-is="pictureButton" data-click="toggleThumbnails" data-key="i" aria-pressed="false"
           title="Pictures on the map (key I)">Pictures</button></div>
       <div data-is="plots" class="plots" data-waits>
         ${plot("Map of the rows", helpId, "")} ${plot("Linear PCA of the same rows", helpId, "hidden")}
@@ -100,7 +99,7 @@ const page = (helpId) => `<div class="inner">
         <button data-is="stopButton" data-click="stop" hidden>Stop</button></div></main>
     <div class="side row" role="region" aria-label="Row"><section>
       <div data-is="walkBox" class="walk" hidden>
-        <div class="buttons"><button data-is="walkButton" data-click="play"
+        <div class="buttons"><button data-is="walkButton" data-click="play" data-key="w"
           title="Walk from A to B (key W)">Walk from A to B</button> <button data-click="setPins">Unpin</button></div>
         <input data-is="walkSlider" data-input="pause" type="range" aria-label="Where on the walk from A to B"></div>
       <div data-is="details" class="details"></div></section></div></div>
@@ -464,9 +463,6 @@ class App {
   browse() {
     this.file.click();
   }
-  dismiss() {
-    this.error.hidden = true;
-  }
   stop() {
     this.link.ask("stop", {}).catch(() => {});
   }
@@ -550,14 +546,13 @@ class App {
     const plot = [this.straight, this.map].find((item) => item.over === target);
     const tool = plot && this.toolOf(plot);
     const zoom = (factor) => () => (plot || this.map).zoom(factor);
-    const keys = { 1: () => this.setTool("look"), 2: () => this.setTool("lasso"), 3: () => this.setTool("back"),
-      0: () => this.showAll(), l: () => this.toggleLinear(), w: () => this.pins.length === 2 && this.play(),
-      i: () => this.pictureButton.disabled || this.toggleThumbnails(), escape: () => this.clear(),
-      "+": zoom(1.25), "=": zoom(1.25), "-": zoom(0.8) };
-    if (tool === "look") keys.enter = () => this.pin(this.focus);
-    if (tool === "lasso") keys.enter = () => this.closeLasso();
+    const keys = { Escape: () => this.clear(), "+": zoom(1.25), "=": zoom(1.25), "-": zoom(0.8) };
+    for (const button of this.root.querySelectorAll("[data-key]")) keys[button.dataset.key] = () => button.click();
+    if (tool === "look") keys.Enter = () => this.pin(this.focus);
+    if (tool === "lasso") keys.Enter = () => this.closeLasso();
     if (tool === "lasso") keys[" "] = () => this.cross && this.lasso.push(this.cross);
-    const act = plot && ARROWS[key] ? () => this.arrow(plot, tool, ARROWS[key], shiftKey) : keys[key.toLowerCase()];
+    if (plot && ARROWS[key]) keys[key] = () => this.arrow(plot, tool, ARROWS[key], shiftKey);
+    const act = keys[key] || keys[key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -635,7 +630,7 @@ class App {
   fitted(answer) {
     const [[x, y], { shares, axes }] = [answer.arrays, answer];
     const again = this.model?.model === answer.model; // on other components
-    this.error.hidden = true;
+    this.fail();
     for (const part of this.unready) part.inert = false;
     for (const kind of ["row", "back", "walk"]) if (this.lines[kind]) this.lines[kind].next = null;
     Object.assign(this, { model: answer, axes });
@@ -804,11 +799,11 @@ class App {
     this.walkBox.hidden = this.pins.length < 1;
     this.walkButton.disabled = this.pins.length < 2;
     this.walkSlider.hidden = !this.steps;
-    const rows = this.pins.map((i, k) => ({ told: this.told.get(this.rowOf(i)), mark: "AB"[k] }));
-    const pinned = rows.filter((item) => item.told);
-    const at = this.hovered >= 0 ? this.hovered : pinned.length ? -1 : this.focus;
-    const pointed = at >= 0 && !this.pins.includes(at) ? this.told.get(this.rowOf(at)) : null;
-    const shown = pointed && pinned.length < 2 ? [...pinned, { told: pointed, mark: "" }] : pinned;
+    const toldOf = (i, k) => ({ told: this.told.get(this.rowOf(i)), mark: "AB"[k] || "" });
+    const pinned = this.pins.map(toldOf).filter((item) => item.told);
+    const at = this.hovered >= 0 || pinned.length ? this.hovered : this.focus;
+    const pointed = at < 0 || pinned.length > 1 || this.pins.includes(at) ? {} : toldOf(at);
+    const shown = pointed.told ? [...pinned, pointed] : pinned;
     if (this.probe?.cells) fill(this.details, this.backNodes(this.probe));
     else if (this.steps) fill(this.details, this.stepNodes(pinned));
     else if (shown.length) fill(this.details, shown.map((item) => this.rowNodes(item)), this.tableOf(shown));
@@ -999,12 +994,11 @@ class App {
         class: j < q ? "held" : "free" }, make("svg:title", {}, axisName(j, shares)));
     });
     const points = joined(straight.map((share, j) => [2 + (j + 0.5) * step, HIGH - 14 - up(share)]));
-    const told = `Shares of ${count(shares.length, "component")}; the model has ${q}`;
-    fill(this.screeBox, chart(told, bars, make("svg:polyline", { points, class: "straight" }), label(2, HIGH - 2, "1"),
-      label(WIDE - 2, HIGH - 2, String(shares.length), "end"), label(WIDE - 2, 10, percent(top), "end")));
     Object.assign(this.scree, { max: shares.length, value: q });
     this.scree.style.setProperty("--thumb", `${100 / shares.length}%`); // its places are the bars
-    this.scree.setAttribute("aria-valuetext", told);
+    const told = `Shares of ${count(shares.length, "component")}; the model has ${q}`;
+    setChart(this.scree, told, told, [bars, make("svg:polyline", { points, class: "straight" })],
+      ["1", String(shares.length), percent(top)]);
   }
   setComponents() {
     this.fields.components.value = this.scree.value;
@@ -1021,14 +1015,13 @@ class App {
     const [k, last, low, high] = [this.limit.valueAsNumber, limits.length - 1 || 1, limits.at(-1), limits[0]];
     const place = (v, j) => [2 + (j / last) * (WIDE - 4), HIGH - 14 - ((v - low) / (high - low || 1)) * (HIGH - 22)];
     const [down, across] = place(limits[k], k);
-    fill(this.alarmBox, chart("Novelty of the rows, largest first",
-      make("svg:polyline", { class: "curve", points: joined(limits.map(place)) }),
-      make("svg:path", { class: "limit", d: `M0 ${across}H${WIDE}M${down} 4V${HIGH - 14}` }),
-      make("svg:circle", { class: "b", cx: down, cy: across, r: 4.5 }),
-      label(2, HIGH - 2, "most unusual"), label(WIDE - 2, HIGH - 2, "most usual", "end")));
-    this.alarmText.textContent = `Limit ${figure(limits[k])} (${name}) flags ${count(flagged[k], "row")}; `
+    const told = `Limit ${figure(limits[k])} (${name}) flags ${count(flagged[k], "row")}; `
       + `${figure(expected[k], 3)} expected by chance, by ${law}.`;
-    this.limit.setAttribute("aria-valuetext", this.alarmText.textContent);
+    this.alarmText.textContent = told;
+    setChart(this.limit, "Novelty of the rows, largest first", told,
+      [make("svg:polyline", { class: "curve", points: joined(limits.map(place)) }),
+        make("svg:path", { class: "limit", d: `M0 ${across}H${WIDE}M${down} 4V${HIGH - 14}` }),
+        make("svg:circle", { class: "b", cx: down, cy: across, r: 4.5 })], ["most unusual", "most usual", ""]);
     this.flagButton.disabled = !flagged[k];
   }
   showFlagged() {
@@ -1066,9 +1059,9 @@ class App {
   say(text) {
     this.status.textContent = text;
   }
-  fail(text) {
+  fail(text = "") {
     this.errorText.textContent = text;
-    this.error.hidden = false;
+    this.error.hidden = !text;
   }
   failed(error, kind) {
     if (error.status === GONE) {
@@ -1100,10 +1093,14 @@ class App {
   }
 }
 
-// Charts: the wide ones of the cards, and the small ones in the table of a row.
+// Charts: the wide ones below a slider, and the small ones in the table of a row.
 const drawing = (name, box, parts) => make("svg:svg", { viewBox: box, role: "img", "aria-label": name }, parts);
-const chart = (name, ...parts) => drawing(name, `0 0 ${WIDE} ${HIGH}`, parts);
-const label = (x, y, text, anchor = "start") => make("svg:text", { x, y, "text-anchor": anchor }, text);
+function setChart(slider, name, told, marks, [left, right, top]) {
+  const label = (x, y, anchor, text) => make("svg:text", { x, y, "text-anchor": anchor }, text);
+  fill(slider.previousElementSibling, drawing(name, `0 0 ${WIDE} ${HIGH}`, [marks, label(2, HIGH - 2, "start", left),
+    label(WIDE - 2, HIGH - 2, "end", right), label(WIDE - 2, 10, "end", top)]));
+  slider.setAttribute("aria-valuetext", told);
+}
 
 // A value beside the range of 90 % of the rows and their median.
 function rangeChart([low, middle, high], values) {

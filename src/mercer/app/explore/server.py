@@ -122,14 +122,6 @@ class Explorer:
                     await asyncio.wait_for(self.failure_shown.wait(), FAREWELL_SECONDS)
             self.stop()
 
-    def start(self) -> threading.Thread:
-        """Serve on another thread, and return it once there is a session."""
-        thread = threading.Thread(target=self.run, daemon=True)
-        thread.start()
-        while not (self.server.started and hasattr(self, "session")) and thread.is_alive():
-            time.sleep(0.01)
-        return thread
-
     def stop(self) -> None:
         """End the server."""
         self.server.should_exit = True

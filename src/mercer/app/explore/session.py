@@ -19,7 +19,7 @@ from ...tables import Recipe, write
 from ...tables.text import read_text
 from .. import recipes
 from .data import Data, all_columns, colours, free, of_rows, of_table, rows_of
-from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, Refused, Settings, checked, has_width, models
+from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, WIDE, Refused, Settings, checked, models
 from .view import View
 
 KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
@@ -98,7 +98,7 @@ class Session:
             "settings": asdict(first),
             "models": models(data),
             "kernels": KERNEL_NAMES,
-            "wide": [name for name in KERNEL_NAMES if has_width(name)],
+            "wide": WIDE,
             "ranges": ranges | {"width": WIDTH_SLIDER, "components": [1, most, 1]},
         }, [data.drawn.astype(np.uint32)] if fewer else []
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from inspect import signature
 from typing import Any
 
-from ..._core.registry import KERNELS, MODELS
+from ..._core.registry import KERNELS
+from ..cli.fit import KERNEL_OPTIONS, build
 from .data import Data
 
 KERNEL_NAMES = ("rbf", "laplacian", "matern", "poly", "cosine", "linear")
 MODEL_NAMES = ("kpca", "sparse", "probabilistic", "mixture", "classifier", "monitor")
-MEDIAN = {"rbf", "matern"}  # kernels whose width has the median squared distance as its mark; others have 1/d
+WIDE = ("rbf", "laplacian", "matern", "poly")  # kernels that have a width
+MEDIAN = {"rbf", "matern"}  # those whose width has the median squared distance as its mark; others have 1/d
 RANGES: dict[str, tuple[float, float]] = {  # width: times the mark
     "width": (1e-3, 1e3),
     "degree": (2, 6),
@@ -60,16 +61,13 @@ class Settings:
         return settings
 
     def estimator(self, data: Data) -> Any:
-        """Return the estimator that is to be fitted."""
-        parameters: dict[str, Any] = {"degree": self.degree} if self.kernel == "poly" else {}
-        if (gamma := reference(self.kernel, data, self.scale)) is not None:
-            parameters["gamma"] = self.width * gamma
-        own: dict[str, Any] = {"kernel": KERNELS[self.kernel](**parameters), "random_state": SEED}
-        own |= {"n_clusters": self.clusters} if self.model == "mixture" else {}
-        own |= {"solver": "landmarks"} if len(data) > LANDMARKS_FROM else {}
-        if self.model == "monitor":
-            return MODELS["monitor"](MODELS["kpca"](self.components, **own), random_state=SEED)
-        return MODELS[self.model](n_components=self.components, **own)
+        """Return the estimator that is to be fitted, as ``mercer fit`` makes it of its options."""
+        options = dict.fromkeys(KERNEL_OPTIONS) | {"kernel": self.kernel, "components": self.components, "seed": SEED}
+        options |= {"gamma": self.width * reference(self.kernel, data, self.scale)} if self.kernel in WIDE else {}
+        options |= {"degree": self.degree} if self.kernel == "poly" else {}
+        options |= {"clusters": self.clusters} if self.model == "mixture" else {}
+        options |= {"solver": "landmarks"} if len(data) > LANDMARKS_FROM else {}
+        return build(self.model, options)
 
 
 def models(data: Data) -> list[str]:
@@ -77,15 +75,8 @@ def models(data: Data) -> list[str]:
     return [name for name in MODEL_NAMES if name != "classifier" or data.target is not None]
 
 
-def has_width(kernel: str) -> bool:
-    """Return True if a kernel has a width."""
-    return "gamma" in signature(KERNELS[kernel]).parameters
-
-
-def reference(kernel: str, data: Data, scale: bool) -> float | None:
+def reference(kernel: str, data: Data, scale: bool) -> float:
     """Return γ at the mark of the width slider: 1 over the median squared distance, or 1/d."""
-    if not has_width(kernel):
-        return None
     if (kernel, scale) not in data.marks:
         X = data.rows(scale)[1]
         made = KERNELS[kernel](gamma="median" if kernel in MEDIAN else 1 / X.shape[1])
