@@ -69,7 +69,7 @@ def _rows(shown):
     below = np.concatenate([[np.mean(view.novelty < v) for v in view.novelty] for view in views])
     p = np.concatenate([view.p_values for view in views])
     causes = contributions(first.estimator, first.X, "spe")
-    header = {"law": first.law, "targets": [str(label) for label in data.labels], "pair": PAIR}
+    header = {"law": first.law, "targets": [str(label) for label in data.table.labels(data.target)], "pair": PAIR}
     return header, [data.rows(False)[1].astype(np.uint8).ravel(), causes.ravel(), novelty, below, p]
 
 

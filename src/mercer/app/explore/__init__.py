@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .desk import SECONDS
+
 if TYPE_CHECKING:
     from .session import Session
 
@@ -68,16 +70,16 @@ def serve(
     *,
     browser: bool = True,
     report: Callable[[str], object] = print,
-    seconds: float | None = None,
+    seconds: float = SECONDS,
 ) -> None:
     """Serve the session that ``load()`` makes until its page is closed; the address is the first line reported."""
     try:
-        from .server import SECONDS, Explorer, open_browser
+        from .server import Explorer, open_browser
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"The explorer needs {error.name}, which is not installed: pip install 'mercer[explore]'", name=error.name
         ) from None
-    explorer = Explorer(load, seconds=SECONDS if seconds is None else seconds)
+    explorer = Explorer(load, seconds=seconds)
     report(explorer.url)
     explorer.awaits_page = browser and open_browser(explorer.url)
     explorer.run()

@@ -83,32 +83,16 @@ class Data:
         return picture_shape(np.column_stack(cells))
 
     @cached_property
-    def labels(self) -> Any:
-        """The target's classes, or None."""
-        return None if self.target is None else self.table.labels(self.target)
-
-    @cached_property
     def typical(self) -> list[list[float] | None]:
         """The 5 %, 50 % and 95 % quantiles of each variable; None for words."""
         cells = [self.table.columns[name] for name in self.columns]
         return [None if x.dtype == object else np.nanquantile(x, TYPICAL).tolist() for x in cells]
 
     @cached_property
-    def range(self) -> list[float]:
+    def range(self) -> list[float] | None:
         """The smallest and the largest value of all variables, for the grey scale of pictures."""
-        X = self.rows(False)[1]
-        return [float(X.min()), float(X.max())]
-
-    def cells(self, row: int) -> list[Any]:
-        """Return the values of the variables of one row, as they are written in the table."""
-        return [self.cell(name, row) for name in self.columns]
-
-    def cell(self, name: str, row: int) -> Any:
-        """Return one value as JSON has it: None where it is missing."""
-        value = self.table.columns[name][row]
-        if value is None or isinstance(value, str):
-            return value
-        return None if np.isnan(value) else float(value)
+        X = None if self.picture is None else self.rows(False)[1]
+        return None if X is None else [float(X.min()), float(X.max())]
 
 
 def of_table(

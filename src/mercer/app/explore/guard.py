@@ -10,13 +10,12 @@ from __future__ import annotations
 import hmac
 import secrets
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 TOKEN_BYTES = 32
-HEADERS = {
+HEADERS = {  # of every answer
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; object-src 'none'; "
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -33,7 +32,7 @@ TYPES = ("application/json", "text/csv")
 
 
 class Guard:
-    """Refuses requests before the application sees them, and puts the security headers on every answer."""
+    """Refuses requests before the application sees them."""
 
     def __init__(self, app: ASGIApp, host: str, port: int):
         self.app = app
@@ -42,6 +41,7 @@ class Guard:
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self.cookie = secrets.token_urlsafe(TOKEN_BYTES)  # not the token: cookies are shared by all ports of a host
         self.cookie_name = f"mercer-{port}"
+        self.new_cookie = f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
         self.url = f"{self.origin}/?token={self.token}"  # the address to open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,14 +49,9 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # policy violation
             return
-        request = Request(scope)
-        refusal = self.refusal(request)
-        if refusal is None:
-            cookie = {"Set-Cookie": f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"}
-            await self.app(scope, receive, _with(HEADERS | (cookie if self._has_token(request) else {}), send))
-        else:
-            answer = PlainTextResponse(refusal[1], refusal[0], {"connection": "close"})
-            await answer(scope, receive, _with(HEADERS, send))
+        refusal = self.refusal(Request(scope))
+        answer = PlainTextResponse(refusal[1], refusal[0], {"connection": "close"}) if refusal else self.app
+        await answer(scope, receive, send)
 
     def refusal(self, request: Request) -> tuple[int, str] | None:
         """Return the status and the reason why a request is refused, or None."""
@@ -66,8 +61,9 @@ class Guard:
         if not request.scope["path"].startswith(API):
             if method != "GET":
                 return 405, "Only GET is allowed here."
-            known = self._has_token(request) or _same(request.cookies.get(self.cookie_name, ""), self.cookie)
-            return None if known else (403, NO_TOKEN)
+            has_token = request.scope["path"] == "/" and _same(request.query_params.get("token", ""), self.token)
+            has_cookie = _same(request.cookies.get(self.cookie_name, ""), self.cookie)
+            return None if has_token or has_cookie else (403, NO_TOKEN)
         if method != "POST":
             return 405, "Only POST is allowed here."
         site = headers.get("sec-fetch-site", "none")
@@ -78,20 +74,6 @@ class Guard:
         if headers.get("content-type", "").partition(";")[0].strip().lower() not in TYPES:
             return 415, "The content type must be application/json or text/csv."
         return None
-
-    def _has_token(self, request: Request) -> bool:
-        return request.scope["path"] == "/" and _same(request.query_params.get("token", ""), self.token)
-
-
-def _with(headers: dict[str, str], send: Send) -> Send:
-    """Return ``send`` with headers on the answer."""
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(headers)
-        await send(message)
-
-    return sent
 
 
 def _same(given: str, secret: str) -> bool:

@@ -23,7 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from .desk import LOADING, SECONDS, Desk, in_words, on_thread
-from .guard import Guard
+from .guard import HEADERS, Guard
 
 if TYPE_CHECKING:
     from .session import Session
@@ -50,6 +50,7 @@ SERVER: dict[str, Any] = {  # settings of uvicorn, whose own log is off: the add
     "log_level": "critical",
     "access_log": False,
     "server_header": False,
+    "headers": list(HEADERS.items()),
     "lifespan": "off",
     "proxy_headers": False,
     "ws": "none",
@@ -76,9 +77,8 @@ class Explorer:
         self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.socket.bind((host, port))
         self.socket.listen()  # a browser that is faster than the server waits
-        posts = {"stop": self._stop, "alive": self._alive, "{kind}": self._answer}
         routes = [Route(path, self._file) for path in FILES]
-        routes += [Route(f"/api/{kind}", answer, methods=["POST"]) for kind, answer in posts.items()]
+        routes += [Route("/api/{kind}", self._answer, methods=["POST"])]
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
         self.url = self.guard.url
         self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))
@@ -136,11 +136,17 @@ class Explorer:
 
     async def _file(self, request: Request) -> Response:
         name, kind = FILES[request.url.path]
-        return Response(resources.files(__package__).joinpath(name).read_bytes(), media_type=kind)
+        cookie = {"Set-Cookie": self.guard.new_cookie} if request.url.path == "/" else {}
+        return Response(resources.files(__package__).joinpath(name).read_bytes(), headers=cookie, media_type=kind)
 
     async def _answer(self, request: Request) -> Response:
         """Return the session's answer when its turn has come, or a status and what is wrong in plain words."""
         kind = request.path_params["kind"]
+        if kind == "alive":
+            return StreamingResponse(self._pulse(), media_type="application/json")
+        if kind == "stop":
+            self.desk.stop()
+            return Response()
         body = await self._body(request, MOST_CSV if kind == "table" else MOST_JSON)
         await self.loaded.wait()
         if self.failure is not None:
@@ -165,13 +171,6 @@ class Explorer:
         except (ValueError, RecursionError):
             raise ValueError("The request is not JSON.") from None
         return packed(*self.session.answer(kind, parsed))
-
-    async def _stop(self, request: Request) -> Response:
-        self.desk.stop()
-        return Response()
-
-    async def _alive(self, request: Request) -> Response:
-        return StreamingResponse(self._pulse(), media_type="application/json")
 
     async def _pulse(self) -> AsyncIterator[bytes]:
         """Say what is being done, line by line, for as long as the page is open."""

@@ -91,7 +91,7 @@ class Session:
             "colours": [name for name in data.table.names if _few_words(data, name)],
             "target": data.target,
             "image": data.picture,
-            "range": data.range if data.picture else None,
+            "range": data.range,
             "typical": data.typical,
             "notes": [*data.notes, *notes],
             "model": current,
@@ -110,7 +110,7 @@ class Session:
         def make() -> View:
             recipe, X = data.rows(settings.scale)
             model = settings.estimator(data)
-            model.fit(X, data.labels) if settings.model == "classifier" else model.fit(X)
+            model.fit(X, *([data.table.labels(data.target)] if settings.model == "classifier" else []))
             return View(model, data, recipe, X)
 
         view = self._enter(make, settings)
@@ -150,8 +150,8 @@ class Session:
 
     def novelty(self, view: View, body: dict[str, Any]) -> Answer:
         """The novelty of the drawn rows, the rows in its order, and the positions of its limit."""
-        values = view.novelty[view.data.drawn]
-        return {"name": view.novelty_name, **view.limits()}, [values, view.order.astype(np.uint32)]
+        limits, order = view.limits()
+        return limits, [view.novelty[view.data.drawn], order.astype(np.uint32)]
 
     def colour(self, view: View, body: dict[str, Any]) -> Answer:
         """A number for each drawn row: of a column, of the prediction, or its novelty."""
@@ -178,11 +178,11 @@ class Session:
 
     def row(self, view: View, body: dict[str, Any]) -> Answer:
         """All about one row."""
-        i = checked(body.get("row"), "row", 0, len(view.data) - 1)
+        i, columns = checked(body.get("row"), "row", 0, len(view.data) - 1), view.data.table.columns
         causes, reason = view.contributions(i) if body.get("causes") is True else (None, "")
         return {
             "row": i,
-            "cells": view.data.cells(i),
+            "cells": [columns[name][i] for name in view.data.columns],
             "novelty": float(view.novelty[i]),
             "below": float(np.mean(view.novelty < view.novelty[i])),
             "p": float(view.p_values[i]),
@@ -190,7 +190,7 @@ class Session:
             "causes": causes,
             "reason": reason,
             "prediction": None if view.predicted is None else str(view.predicted[i]),
-            "target": view.data.target and view.data.cell(view.data.target, i),
+            "target": view.data.target and columns[view.data.target][i],
         }, []
 
     def pictures(self, view: View, body: dict[str, Any]) -> Answer:

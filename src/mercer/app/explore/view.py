@@ -140,30 +140,25 @@ class View:
         """Where the p-values come from."""
         return "the model's p-values" if hasattr(self.model, "p_values") else "a gamma law"
 
-    @cached_property
-    def order(self) -> Any:
-        """The rows from the most unusual to the most usual."""
-        return np.argsort(-self.novelty, kind="stable")
-
-    def limits(self) -> dict[str, Any]:
-        """Return positions of the limit, how many rows each flags, and how many are expected by chance.
+    def limits(self) -> tuple[dict[str, Any], Any]:
+        """Return positions of the limit, how many rows each flags and how many by chance, and the rows in order.
 
         A limit flags the rows above it, so that the limit of k rows is the novelty of row k + 1. The gamma law is
         Pearson's type III with the mean, variance and skewness of all rows.
         """
-        n, half = len(self.novelty), THRESHOLDS // 2
-        counts = np.unique(np.r_[np.arange(min(n, half)), np.geomspace(1, n - 1, half)].astype(int))
-        at = self.novelty[self.order[counts]]
-        flagged = np.searchsorted(-self.novelty[self.order], -at, side="left")
+        n, half, order = len(self.novelty), THRESHOLDS // 2, np.argsort(-self.novelty, kind="stable")
+        rows = order[np.unique(np.r_[np.arange(min(n, half)), np.geomspace(1, n - 1, half)].astype(int))]
+        flagged = np.searchsorted(-self.novelty[order], -self.novelty[rows], side="left")
         known = hasattr(self.model, "offset_")
         start = np.sum(self.novelty > -self.model.offset_) if known else np.ceil(ALPHA * n)
         return {
-            "limits": at.tolist(),
-            "flagged": flagged.tolist(),
-            "expected": (n * self.p_values[self.order[counts]]).tolist(),
-            "start": int(np.argmin(np.abs(flagged - start))),
+            "name": self.novelty_name,
             "law": self.law,
-        }
+            "limits": self.novelty[rows].tolist(),
+            "flagged": flagged.tolist(),
+            "expected": (n * self.p_values[rows]).tolist(),
+            "start": int(np.argmin(np.abs(flagged - start))),
+        }, order
 
     def contributions(self, row: int) -> tuple[Any, str]:
         """Return how much each variable adds to the squared distance of a row, or None and the reason."""
