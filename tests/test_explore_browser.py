@@ -188,7 +188,7 @@ def test_controls(browser, tanks):
     assert browser.value(f"{APP}.recipe.textContent").count("Laplacian(gamma=") == 1
     waiting = refitted(browser)
     next(waiting)
-    click(browser, f"{APP}.screeBox.firstChild")
+    click(browser, f"{APP}.scree.previousElementSibling.firstChild")
     list(waiting)
     q = browser.value(f"{APP}.model.components")
     assert q == current(browser, tanks).model.n_components != 10
@@ -300,7 +300,7 @@ def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
     assert browser.value(f"{APP}.straight.over.getBoundingClientRect().width") > 200
     click(browser, f"{APP}.linearButton")
 
-    left, top, wide, high = box_of(browser, f"{APP}.alarmBox")
+    left, top, wide, high = box_of(browser, f"{APP}.limit.previousElementSibling")
     browser.mouse((left + 4, top + high / 2), (left + wide / 2, top + high / 2))
     limit, flagged = browser.value(f"[{APP}.alarm.limits, {APP}.alarm.flagged].map((a) => a[{APP}.limit.value])")
     assert flagged == np.sum(view.novelty > limit) > 0
@@ -311,7 +311,7 @@ def test_components_predictions_linear_pca_and_the_limit(browser, tanks):
     browser.ask("Emulation.setTouchEmulationEnabled", enabled=True)
     waiting = refitted(browser)
     next(waiting)
-    tap(browser, f"{APP}.screeBox.firstChild")
+    tap(browser, f"{APP}.scree.previousElementSibling.firstChild")
     list(waiting)
     browser.ask("Emulation.setTouchEmulationEnabled", enabled=False)
     assert browser.value(f"{APP}.model.components") == int(browser.value(f"{FIELDS}.components.value"))
@@ -370,7 +370,7 @@ def test_touch(browser, tanks):
     browser.touch([(left + wide / 2, top + high / 2), (left + wide / 2 + 20, top + high / 2 + 20)])
     browser.until(f"{APP}.probe?.cells")
 
-    a, b, c, d = box_of(browser, f"{APP}.alarmBox")
+    a, b, c, d = box_of(browser, f"{APP}.limit.previousElementSibling")
     browser.touch([(a + 4, b + d / 2), (a + c / 3, b + d / 2), (a + c / 2, b + d / 2), (a + c * 0.8, b + d / 2)])
     flagged = browser.value(f"{APP}.alarm.flagged[Number({APP}.limit.value)]")
     assert 30 < flagged < 120  # four fifths of a logarithmic axis

@@ -19,7 +19,7 @@ from chromium import PROGRAM, Chromium
 
 from mercer import KernelPCA, datasets
 from mercer.app.explore.session import Session
-from mercer.app.explore.widget import answer, widget
+from mercer.app.explore.widget import answer, markup, widget
 
 HERE = (
     shutil.which("jupyter", path=os.path.dirname(sys.executable))
@@ -58,12 +58,15 @@ def test_the_widget_is_the_same_module():
     shown = widget(session())
     assert "export function render" in shown._esm
     assert ".mx" in shown._css
+    assert shown.markup.strip().startswith('<div class="mx">')
+    assert shown.markup.count("<div") == shown.markup.count("</div>")
 
 
 PAGE = """<!doctype html><link rel="stylesheet" href="/explorer.css"><div id="cell"></div><script type="module">
 import widget from "/explorer.js";
 const heard = [];
 const model = {
+  get: (name) => ({ markup: %s })[name],
   on: (name, hear) => name === "msg:custom" && heard.push(hear),
   send: async (message) => {
     const answer = await fetch("/message", { method: "POST", body: JSON.stringify(message) });
@@ -87,11 +90,12 @@ def test_the_module_as_a_widget(tmp_path):
     shown = session()
     files = resources.files("mercer.app.explore")
     served = {"/explorer.js": "text/javascript", "/explorer.css": "text/css"}
+    page = (PAGE % json.dumps(markup())).encode()
 
     class Kernel(BaseHTTPRequestHandler):
         def do_GET(self):
             kind = served.get(self.path, "text/html")
-            self.reply({}, kind, files.joinpath(self.path[1:]).read_bytes() if self.path in served else PAGE.encode())
+            self.reply({}, kind, files.joinpath(self.path[1:]).read_bytes() if self.path in served else page)
 
         def do_POST(self):
             message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.app.explore.data import digits
 from mercer.app.explore.packing import packed
 from mercer.app.explore.session import Session
+from mercer.app.explore.widget import markup
 from mercer.models.monitor.contributions import contributions
 
 ROWS = 400  # digits, so that the page stays below a megabyte
@@ -82,6 +83,7 @@ def page():
         .read_text(encoding="utf-8")
         .replace("export ", "")
         .split("default {")[0],
+        "PAGE": markup(),
         "TOUR": (here / "tour.js").read_text(encoding="utf-8"),
         "RECORDING": "{" + ",\n".join(f'"{key}":"{text}"' for key, text in record().items()) + "}",
     }

@@ -1,5 +1,6 @@
 // The explorer: a map of rows, what is behind each point of it, and the controls of the model.
-// `render({ model, el })` draws it into an element; `model` is a link with `ask(kind, body)`, or a notebook's widget.
+// `render({ model, el })` brings an element to life that holds the markup of page.html; `model` is a link with
+// `ask(kind, body)`, or a notebook's widget, which brings the markup along.
 
 const PALETTE = ["#2f7ed8", "#ec6a1f", "#16a085", "#a45fd6", "#d8a013", "#e0507f", "#6f8299", "#12a9c4", "#93653f",
   "#74a832"];
@@ -18,12 +19,11 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 const LABELS = { kpca: "Kernel PCA", sparse: "Sparse", probabilistic: "Probabilistic", mixture: "Mixture",
   classifier: "Classifier", monitor: "Monitor", rbf: "RBF", laplacian: "Laplacian", matern: "Matérn",
   poly: "Polynomial", cosine: "Cosine", linear: "Linear" };
-const SLIDERS = { // their names, what is written beside them, and whether the settings have a use for them
-  width: ["Width of the kernel, as a multiple of the median rule", (value) => `γ ${figure(10 ** value, 3)} ×`,
-    ({ kernel }, { wide }) => wide.includes(kernel)],
-  degree: ["Degree of the polynomial", (value) => `Degree ${value}`, ({ kernel }) => kernel === "poly"],
-  components: ["Number of components", (value) => `${value} comp.`, () => true],
-  clusters: ["Number of clusters", (value) => `${value} clusters`, ({ model }) => model === "mixture"],
+const SLIDERS = { // what is written beside them, and whether the settings have a use for them
+  width: [(value) => `γ ${figure(10 ** value, 3)} ×`, ({ kernel }, { wide }) => wide.includes(kernel)],
+  degree: [(value) => `Degree ${value}`, ({ kernel }) => kernel === "poly"],
+  components: [(value) => `${value} comp.`, () => true],
+  clusters: [(value) => `${value} clusters`, ({ model }) => model === "mixture"],
 };
 const POINT = "Point at a row, or move to one with the arrow keys. Click, tap or Enter pins it; pin two to compare "
   + "them and to walk between them.";
@@ -32,82 +32,6 @@ const STOPPED = "The server has stopped. Start mercer explore again, and open th
 const [GONE, INTERRUPTED, OVER] = [0, 409, 410]; // the status of an answer: none came, ended by the user, no table
 const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot be opened. ", fit: "The fit failed. ",
   back: "There is no way back here. ", walk: "There is no walk here. " };
-
-// What stays. `data-is` names an element, `data-click` and `data-input` the method that answers the event (called with
-// `data-name`), `data-key` presses a button, and `data-waits` is of no use without a model.
-const slider = (name) => `<label class="line"><span></span>
-  <input type="range" name="${name}" aria-label="${SLIDERS[name][0]}"></label>`;
-const tool = (key, name, label) => `<button data-click="setTool" data-name="${name}" data-key="${key}"
-  title="${label} (key ${key})" aria-pressed="${key === 1}">${label}</button>`;
-const plot = (name, helpId, hidden) => `<div class="plot" ${hidden}><canvas aria-hidden="true"></canvas><div></div>
-  <svg class="over" tabindex="0" role="application" aria-label="${name}" aria-roledescription="map"
-    aria-describedby="${helpId}"></svg><div class="name"></div></div>`;
-const page = (helpId) => `<div class="inner">
-  <header><h1 data-is="title">mercer explore</h1><span data-is="about" class="soft small"></span>
-    <span class="grow"></span><button data-is="openButton" data-click="browse">Open CSV …</button>
-    <input data-is="file" data-input="openFile" type="file" accept=".csv,text/csv" aria-label="A CSV file"
-      hidden></header>
-  <div data-is="error" class="error" role="alert" hidden><span data-is="errorText" class="grow"></span>
-    <button data-click="fail">Close</button></div>
-  <div data-is="body" class="body" inert>
-    <div class="side fit" role="region" aria-label="Model">
-      <section data-is="fit" data-input="refit"><h2>Fit</h2>
-        <label class="line"><span>Model</span><select name="model" aria-label="Model"></select></label>
-        <label class="line"><span>Kernel</span><select name="kernel" aria-label="Kernel"></select></label>
-        ${slider("width")} <div class="mark" aria-hidden="true"><span>│ median</span></div>
-        ${slider("degree")} ${slider("components")} ${slider("clusters")}
-        <label class="line"><span>Scale</span>
-          <input type="checkbox" name="scale" aria-label="Scale columns to mean 0 and variance 1"></label>
-        <dl data-is="facts"></dl><div data-is="warnings" class="warn"></div></section>
-      <section data-waits><h2>Variance</h2>
-        <div class="chart"><div data-is="screeBox"></div>
-          <input data-is="scree" data-input="setComponents" type="range" min="1"
-            aria-label="Components, on their shares of the variance"></div>
-        <p class="small soft">Bars: shares of the variance in feature space. Line: linear PCA, of the data's. A click
-          or the arrow keys set the number.</p></section>
-      <section data-waits><h2>Alarm</h2>
-        <div class="chart"><div data-is="alarmBox"></div>
-          <input data-is="limit" data-input="showAlarm" type="range" aria-label="Limit of the novelty"></div>
-        <p data-is="alarmText" class="small"></p>
-        <button data-is="flagButton" data-click="showFlagged">Show these</button></section>
-      <section data-waits><h2>Out</h2><p data-is="selectedText" class="small soft"></p>
-        <div class="buttons"><button data-is="rowsButton" data-click="export" data-name="rows">Rows (CSV)</button>
-          <button data-is="modelButton" data-click="export" data-name="save">Model (.mercer)</button></div>
-        <div class="buttons"><div data-is="recipeTabs" class="tools" role="group" aria-label="Recipe as">
-          <button data-click="showRecipe" data-name="python">Python</button>
-          <button data-click="showRecipe" data-name="command">Command</button></div>
-          <button data-click="copy">Copy</button></div>
-        <pre data-is="recipe" tabindex="0" aria-label="Lines that make the same model"></pre></section></div>
-    <main class="stage">
-      <div class="bar">
-        <div data-is="tools" class="tools" role="group" aria-label="What dragging does">
-          ${tool(1, "look", "Look")}${tool(2, "lasso", "Lasso")}${tool(3, "back", "Back to data")}</div>
-        <button data-click="showAll" data-key="0" title="Show all rows (key 0)" aria-label="Show all rows">All</button>
-        <select data-is="horizontal" data-input="setAxes" aria-label="Horizontal component"></select>
-        <select data-is="vertical" data-input="setAxes" aria-label="Vertical component"></select>
-        <label class="small soft">colour
-          <select data-is="colourBy" data-input="recolour" aria-label="Colour by"></select></label>
-        <button data-is="linearButton" data-click="toggleLinear" data-key="l" aria-pressed="false"
-          title="Linear PCA of the same rows beside it (key L)">Linear PCA</button>
-        <button data-is="pictureButton" data-click="toggleThumbnails" data-key="i" aria-pressed="false"
-          title="Pictures on the map (key I)">Pictures</button></div>
-      <div data-is="plots" class="plots" data-waits>
-        ${plot("Map of the rows", helpId, "")} ${plot("Linear PCA of the same rows", helpId, "hidden")}
-        <div data-is="legend" class="legend" aria-hidden="true"></div></div>
-      <div class="under"><span data-is="status" role="status">Reading the table …</span>
-        <progress data-is="progress" max="1" value="0" aria-label="How far the computation is" hidden></progress>
-        <button data-is="stopButton" data-click="stop" hidden>Stop</button></div></main>
-    <div class="side row" role="region" aria-label="Row"><section>
-      <div data-is="walkBox" class="walk" hidden>
-        <div class="buttons"><button data-is="walkButton" data-click="play" data-key="w"
-          title="Walk from A to B (key W)">Walk from A to B</button> <button data-click="setPins">Unpin</button></div>
-        <input data-is="walkSlider" data-input="pause" type="range" aria-label="Where on the walk from A to B"></div>
-      <div data-is="details" class="details"></div></section></div></div>
-  <div id="${helpId}" class="hidden">Arrow keys move to the next row, Enter pins it, plus and minus zoom, Shift with
-    arrows pans, 0 shows all. Key 2: lasso; arrows move the cross, Space sets a corner, Enter closes. Key 3: back to
-    data; arrows move the point. W: walk between two pinned rows. L: linear PCA beside it. I: pictures. Escape
-    clears.</div>
-  <div data-is="live" class="hidden" aria-live="polite"></div></div>`;
 
 // An answer is the length of its header, the header as JSON, and arrays.
 export function unpack(buffer) {
@@ -399,7 +323,6 @@ class App {
     this.closing = new AbortController(); // its signal ends what listens outside of the element
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.dark = matchMedia("(prefers-color-scheme: dark)");
-    this.helpId = `mx-help-${Math.random().toString(36).slice(2)}`;
     Object.assign(this, { link, lines: {}, told: new Map(), tool: "look", recipeKind: "python", picked: [] });
     Object.assign(this, { colours: new Uint32Array(0), theme: { paper: [255, 255, 255], ink: [0, 0, 0] } });
     this.show = once(() => this.showState());
@@ -439,8 +362,8 @@ class App {
   // The page, and what its parts do
 
   build(el) {
-    this.root = make("div", { class: `mx ${this.link.watch ? "" : "widget"}` });
-    this.root.innerHTML = page(this.helpId);
+    this.root = el.querySelector(".mx");
+    this.root.classList.toggle("widget", !this.link.watch);
     for (const node of this.root.querySelectorAll("[data-is]")) this[node.dataset.is] = node;
     this.fields = Object.fromEntries(Array.from(this.fit.querySelectorAll("[name]"), (input) => [input.name, input]));
     this.unready = [...this.root.querySelectorAll("[data-waits]")];
@@ -453,11 +376,11 @@ class App {
         const { [kind]: method, name } = target.closest(`[data-${kind}]`)?.dataset || {};
         if (method) this[method](name);
       });
+    this.help.id = `mx-help-${Math.random()}`; // of its own: a notebook may show several
     for (const plot of [this.map, this.straight]) this.listenTo(plot);
     const keys = this.link.watch ? document : this.root; // in a notebook, only what is typed inside
     keys.addEventListener("keydown", (event) => this.key(event), { signal: this.closing.signal });
     if (this.link.watch) this.listenForFiles();
-    el.append(this.root);
   }
 
   browse() {
@@ -533,6 +456,7 @@ class App {
     const handlers = { pointerdown: press, pointermove: drag, pointerup: lift, pointercancel: lift, wheel,
       pointerleave: () => this.hover(-1), dblclick: () => this.toolOf(plot) === "look" && this.showAll() };
     for (const [name, handler] of Object.entries(handlers)) over.addEventListener(name, handler, { passive: false });
+    over.setAttribute("aria-describedby", this.help.id);
   }
   toolOf(plot) {
     return plot === this.map ? this.tool : "look";
@@ -613,7 +537,7 @@ class App {
     return { ...values, width: 10 ** values.width, scale: this.fields.scale.checked };
   }
   labelSettings() {
-    for (const [name, [, text, isUsed]] of Object.entries(SLIDERS)) {
+    for (const [name, [text, isUsed]] of Object.entries(SLIDERS)) {
       const [input, told] = [this.fields[name], text(this.fields[name].value)];
       input.previousElementSibling.textContent = told;
       input.setAttribute("aria-valuetext", told);
@@ -1139,6 +1063,7 @@ function overWidget(model) {
 }
 
 export function render({ model, el }) {
+  if (model.get) el.innerHTML = model.get("markup");
   const app = new App(model.ask ? model : overWidget(model), el);
   el.explorer = app; // for the tests
   return () => app.close();

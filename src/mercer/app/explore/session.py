@@ -109,9 +109,9 @@ class Session:
 
         def make() -> View:
             recipe, X = data.rows(settings.scale)
-            model = settings.estimator(data)
-            model.fit(X, *([data.table.labels(data.target)] if settings.model == "classifier" else []))
-            return View(model, data, recipe, X)
+            target = data.target if settings.model == "classifier" else None
+            y = () if target is None else (data.table.labels(target),)
+            return View(settings.estimator(data).fit(X, *y), data, recipe, X)
 
         view = self._enter(make, settings)
         try:

@@ -15,6 +15,7 @@ def widget(session: Session) -> Any:
     """Return a widget that shows a session; ``pip install 'mercer[notebook]'``."""
     try:
         from anywidget import AnyWidget
+        from traitlets import Unicode
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"The explorer in a notebook needs {error.name}: pip install 'mercer[notebook]'", name=error.name
@@ -26,10 +27,17 @@ def widget(session: Session) -> Any:
 
         _esm = files.joinpath("explorer.js").read_text(encoding="utf-8")
         _css = files.joinpath("explorer.css").read_text(encoding="utf-8")
+        markup = Unicode(markup()).tag(sync=True)
 
     found = ExplorerWidget()
     found.on_msg(lambda _, message, buffers: found.send(*answer(session, message)))
     return found
+
+
+def markup() -> str:
+    """Return the part of the page that the module brings to life, for documents that are not ours."""
+    page = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    return page.partition('<div id="explorer">')[2].partition("</div>\n<noscript>")[0]
 
 
 def answer(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:
