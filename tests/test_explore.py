@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shlex
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mercer.app.explore.data import LEAST_SIDE, digits, of_rows, of_table, pictu
 from mercer.app.explore.session import KINDS, Session
 from mercer.app.explore.settings import KERNEL_NAMES, LANDMARKS_FROM, MODEL_NAMES, Refused, Settings
 from mercer.app.explore.view import NEIGHBOURS
+from mercer.app.explore.widget import markup
 from mercer.io import read
 from mercer.kernels import Matern
 from mercer.models.monitor.contributions import contributions
@@ -325,6 +327,13 @@ def test_tables_with_gaps_words_and_empty_columns():
     assert len(dropped) == N - 5
 
 
+def test_a_square_of_columns_with_a_word_is_no_picture():
+    columns = {f"p{i}": values for i, values in enumerate(np.random.default_rng(0).normal(size=(63, N)))}
+    data = of_table(Table(columns | {"ok": np.array(["yes", "no"] * (N // 2), object)}, "a.csv"), "a.csv")
+    assert len(data.columns) == 64
+    assert Session(data).answer("open", {})[0]["image"] is None
+
+
 def test_a_target_with_gaps_is_a_colour_and_not_a_class():
     columns = table(words=False).columns
     columns["place"] = np.array([None, "Bern", "Chur"] * (N // 3), object)
@@ -420,6 +429,12 @@ def test_rows_that_are_all_alike():
     assert not y.any()
     for kind in ("novelty", "linear", "row"):
         session.answer(kind, {"model": header["model"], "row": 0})
+
+
+@pytest.mark.parametrize(("control", "names"), [("model", MODEL_NAMES), ("kernel", KERNEL_NAMES)])
+def test_the_page_offers_what_the_settings_take(control, names):
+    offered = markup().partition(f'<select name="{control}"')[2].partition("</select>")[0]
+    assert re.findall(r'<option value="(\w+)"', offered) == list(names)
 
 
 MOST_LINES = 2_750  # of Python and JavaScript, all of them

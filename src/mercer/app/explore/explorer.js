@@ -16,17 +16,12 @@ const SHOWN = 40; // variables in the table of a row
 const FRAME = 70; // milliseconds of one step of a walk
 const [WIDE, HIGH] = [260, 92]; // of a chart
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-const LABELS = { kpca: "Kernel PCA", sparse: "Sparse", probabilistic: "Probabilistic", mixture: "Mixture",
-  classifier: "Classifier", monitor: "Monitor", rbf: "RBF", laplacian: "Laplacian", matern: "Matérn",
-  poly: "Polynomial", cosine: "Cosine", linear: "Linear" };
 const SLIDERS = { // what is written beside them, and whether the settings have a use for them
   width: [(value) => `γ ${figure(10 ** value, 3)} ×`, ({ kernel }, { wide }) => wide.includes(kernel)],
   degree: [(value) => `Degree ${value}`, ({ kernel }) => kernel === "poly"],
   components: [(value) => `${value} comp.`, () => true],
   clusters: [(value) => `${value} clusters`, ({ model }) => model === "mixture"],
 };
-const POINT = "Point at a row, or move to one with the arrow keys. Click, tap or Enter pins it; pin two to compare "
-  + "them and to walk between them.";
 const STOPPED = "The server has stopped. Start mercer explore again, and open the address that it prints; this page "
   + "cannot be used any more.";
 const [GONE, INTERRUPTED, OVER] = [0, 409, 410]; // the status of an answer: none came, ended by the user, no table
@@ -367,7 +362,6 @@ class App {
     for (const node of this.root.querySelectorAll("[data-is]")) this[node.dataset.is] = node;
     this.fields = Object.fromEntries(Array.from(this.fit.querySelectorAll("[name]"), (input) => [input.name, input]));
     this.unready = [...this.root.querySelectorAll("[data-waits]")];
-    for (const part of this.unready) part.inert = true;
     [this.map, this.straight] = Array.from(this.plots.querySelectorAll(".plot"), (node) => new Plot(this, node));
     this.axisSelects = [this.horizontal, this.vertical];
     this.openButton.hidden = !this.link.watch;
@@ -506,9 +500,8 @@ class App {
     this.choose([]);
     Object.assign(this.title, { textContent: info.name.split(/[\\/]/).pop(), title: info.name });
     this.about.textContent = `${count(info.rows, "row")} × ${count(info.columns.length, "column")}`;
-    const named = (name) => option([name, LABELS[name]]);
-    fill(this.fields.model, info.models.map(named));
-    fill(this.fields.kernel, info.kernels.map(named));
+    this.classifier.hidden = this.classifier.disabled = info.target === null;
+    fill(this.notes, info.notes.map((text) => note(text)));
     for (const [name, [min, max, step]] of Object.entries(info.ranges))
       Object.assign(this.fields[name], { min, max, step });
     this.showSettings(info.settings);
@@ -710,10 +703,6 @@ class App {
     paint.putImageData(image, 0, 0);
     return canvas;
   }
-  figures(items) {
-    return this.info.image && make("div", { class: "pictures" }, items.map(([values, name, ...shades]) =>
-      make("figure", {}, this.picture(values, name, ...shades), name)));
-  }
 
   // Everything that follows from the state, but for the points of the maps.
   showState() {
@@ -723,36 +712,37 @@ class App {
     this.walkBox.hidden = this.pins.length < 1;
     this.walkButton.disabled = this.pins.length < 2;
     this.walkSlider.hidden = !this.steps;
-    const toldOf = (i, k) => ({ told: this.told.get(this.rowOf(i)), mark: "AB"[k] || "" });
-    const pinned = this.pins.map(toldOf).filter((item) => item.told);
+    const toldOf = (i, k) => ({ ...this.told.get(this.rowOf(i)), mark: "AB"[k] || "" });
+    const pinned = this.pins.map(toldOf).filter(({ cells }) => cells);
     const at = this.hovered >= 0 || pinned.length ? this.hovered : this.focus;
     const pointed = at < 0 || pinned.length > 1 || this.pins.includes(at) ? {} : toldOf(at);
-    const shown = pointed.told ? [...pinned, pointed] : pinned;
-    if (this.probe?.cells) fill(this.details, this.backNodes(this.probe));
-    else if (this.steps) fill(this.details, this.stepNodes(pinned));
-    else if (shown.length) fill(this.details, shown.map((item) => this.rowNodes(item)), this.tableOf(shown));
-    else fill(this.details, make("h2", {}, "Row"), note(POINT, "soft"), this.info.notes.map((text) => note(text)));
+    const rows = pointed.cells ? [...pinned, pointed] : pinned;
+    const shown = this.probe?.cells ? this.backNodes(this.probe) : this.steps ? this.stepNodes(pinned)
+      : rows.length && [rows.map((item) => this.rowNodes(item)), this.tableOf(rows)];
+    fill(this.details, shown);
+    this.details.hidden = !shown;
+    this.hint.hidden = Boolean(shown);
   }
 
-  rowNodes({ told, mark }) {
-    const text = [`Novelty ${figure(told.novelty)}, above ${percent(told.below)} of the rows`,
-      `p ${figure(told.p, 3)} (${told.law})`, told.prediction !== null && `${this.model.predicts} ${told.prediction}`,
-      told.target !== null && `${this.info.target} ${figure(told.target)}`];
-    return [make("h2", {}, `Row ${told.row} `, mark && make("span", { class: mark }, mark)),
-      make("p", { class: "small", "data-novelty": told.novelty }, text.filter((part) => part).join(" · ")),
-      told.reason && note(`No contributions: ${told.reason}`)];
+  rowNodes({ row, mark, novelty, below, p, law, prediction, target, reason }) {
+    const text = [`Novelty ${figure(novelty)}, above ${percent(below)} of the rows`, `p ${figure(p, 3)} (${law})`,
+      prediction !== null && `${this.model.predicts} ${prediction}`,
+      target !== null && `${this.info.target} ${figure(target)}`];
+    return [make("h2", {}, `Row ${row} `, mark && make("span", { class: mark }, mark)),
+      make("p", { class: "small", "data-novelty": novelty }, text.filter((part) => part).join(" · ")),
+      reason && note(`No contributions: ${reason}`)];
   }
 
-  // The rows that are shown, as pictures and as a table of the columns that stand out most.
-  tableOf(shown, pictures = shown.map(({ told, mark }) => [told.cells, `row ${told.row} ${mark}`])) {
-    const { columns, typical } = this.info;
-    const marked = shown.find(({ told }) => told.causes);
-    const causes = marked?.told.causes;
+  // Rows as pictures, and as a table of the columns that stand out most.
+  tableOf(shown, pictures = shown.map(({ cells, row, mark }) => [cells, `row ${row} ${mark}`])) {
+    const { columns, typical, image } = this.info;
+    const marked = shown.find(({ causes }) => causes);
+    const causes = marked?.causes;
     const far = (j) => {
       if (causes) return Math.abs(causes[j]);
       const [low, middle, high] = typical[j] || [0, 0, 1];
       const gap = (value) => (typeof value === "number" ? Math.abs(value - middle) / (high - low || 1) : 0);
-      return Math.max(...shown.map(({ told }) => gap(told.cells[j])));
+      return Math.max(...shown.map(({ cells }) => gap(cells[j])));
     };
     const order = Array.from(columns.keys()).sort((a, b) => far(b) - far(a)).slice(0, SHOWN);
     const most = causes ? Math.max(...causes.map(Math.abs), 1e-300) : 1;
@@ -762,14 +752,15 @@ class App {
       shown.map(({ mark }) => make("th", {}, make("span", { class: mark || false }, mark || "value"))),
       chart("th", "typical"), causes && chart("th", two ? `adds, ${marked.mark}` : "contribution")];
     const line = (j) => make("tr", {}, make("td", { title: columns[j] }, columns[j]),
-      shown.map(({ told }) => make("td", {}, figure(told.cells[j], two ? 3 : 4))),
-      chart("td", typical[j] ? rangeChart(typical[j], shown.map(({ told }) => told.cells[j])) : "words"),
+      shown.map(({ cells }) => make("td", {}, figure(cells[j], two ? 3 : 4))),
+      chart("td", typical[j] ? rangeChart(typical[j], shown.map(({ cells }) => cells[j])) : "words"),
       causes && chart("td", causeChart(causes[j], most)));
     if (causes) pictures.push([causes, "contributions", [0, most], rgb(PALETTE[1])]);
-    const left = columns.length - order.length;
-    return [this.figures(pictures), make("table", { class: two && "two" }, make("thead", {}, make("tr", {}, head)),
-      make("tbody", {}, order.map(line))),
-      left ? note(`The ${order.length} that stand out most, of ${columns.length} columns.`) : null];
+    const drawn = ([values, name, ...shades]) => make("figure", {}, this.picture(values, name, ...shades), name);
+    return [image && make("div", { class: "pictures" }, pictures.map(drawn)),
+      make("table", { class: two && "two" }, make("thead", {}, make("tr", {}, head)),
+        make("tbody", {}, order.map(line))),
+      order.length < columns.length && note(`The ${SHOWN} that stand out most, of ${columns.length} columns.`)];
   }
 
   // Back to the data
@@ -794,7 +785,7 @@ class App {
     const text = `Pre-image at (${found.map((v) => figure(v, 3)).join(", ")}): squared error ${figure(error)}, `
       + `${percent(share)} of the variance. Other components as in ${rest}.`;
     return [make("h2", {}, "Back to data"), make("p", { class: "small", "data-error": error }, text),
-      this.tableOf([{ told: { cells }, mark: "" }], [[cells, "pre-image"]])];
+      this.tableOf([{ cells }], [[cells, "pre-image"]])];
   }
 
   get step() {
@@ -826,11 +817,11 @@ class App {
   }
   stepNodes(pinned) {
     const [{ cells }, step] = [this.step, `${this.steps.indexOf(this.step) + 1} of ${this.steps.length}`];
-    const [a, b] = pinned.map(({ told, mark }) => [told.cells, `row ${told.row} ${mark}`]);
+    const [a, b] = pinned.map((item) => [item.cells, `row ${item.row} ${item.mark}`]);
     const pictures = [a, [cells, `step ${step}`], b].filter((item) => item);
     return [make("h2", {}, "Walk"),
       note(`Step ${step} from A to B: the pre-images of the straight line between them.`, "small"),
-      this.tableOf([{ told: { cells }, mark: "" }], pictures)];
+      this.tableOf([{ cells }], pictures)];
   }
 
   // Selection

@@ -19,7 +19,7 @@ from ...tables import Recipe, write
 from ...tables.text import read_text
 from .. import recipes
 from .data import Data, all_columns, colours, free, of_rows, of_table, rows_of
-from .settings import KERNEL_NAMES, LANDMARKS_FROM, RANGES, WIDE, Refused, Settings, checked, models
+from .settings import LANDMARKS_FROM, RANGES, WIDE, Refused, Settings, checked
 from .view import View
 
 KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
@@ -96,8 +96,6 @@ class Session:
             "notes": [*data.notes, *notes],
             "model": current,
             "settings": asdict(first),
-            "models": models(data),
-            "kernels": KERNEL_NAMES,
             "wide": WIDE,
             "ranges": ranges | {"width": WIDTH_SLIDER, "components": [1, most, 1]},
         }, [data.drawn.astype(np.uint32)] if fewer else []
