@@ -45,17 +45,17 @@ class Data:
     def __post_init__(self) -> None:
         """Refuse what the page cannot show."""
         n, d, (height, width) = len(self.table), len(self.columns), self.image or (1, len(self.columns))
-        if n < LEAST_ROWS:
-            raise TableError(f"{self.name}: it has {plural(n, 'row')}, and a map needs at least {LEAST_ROWS}.")
-        if d > MOST_COLUMNS:
-            most = f"and the explorer takes {MOST_COLUMNS}. Choose with --columns."
-            raise TableError(f"{self.name}: it has {d} variables, {most}")
-        if n > MOST_ROWS or n * d > MOST_CELLS:
-            most = f"the explorer takes ({MOST_ROWS:,} rows, {MOST_CELLS:,} cells). Explore a sample of the rows."
-            raise TableError(f"{self.name}: {n:,} × {d} is more than {most}")
-        if height * width != d:
-            size = f"{height} x {width} has {height * width} pixels"
-            raise TableError(f"A picture of {size}, and there are {d} variables.")
+        most, pixels = f"({MOST_ROWS:,} rows, {MOST_CELLS:,} cells)", height * width
+        is_large = n > MOST_ROWS or n * d > MOST_CELLS
+        problems = {
+            f"it has {plural(n, 'row')}, and a map needs at least {LEAST_ROWS}.": n < LEAST_ROWS,
+            f"it has {d} variables, and the explorer takes {MOST_COLUMNS}. Choose with --columns.": d > MOST_COLUMNS,
+            f"{n:,} × {d} is more than the explorer takes {most}. Explore a sample of the rows.": is_large,
+            f"a picture of {height} x {width} has {pixels} pixels, and there are {d} variables.": pixels != d,
+        }
+        for problem, holds in problems.items():
+            if holds:
+                raise TableError(f"{self.name}: {problem}")
 
     def __len__(self) -> int:
         return len(self.table)

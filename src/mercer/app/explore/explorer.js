@@ -14,7 +14,7 @@ const THUMBNAIL = 26; // pixels of a picture on the map
 const LENS = 84; // pixels of the picture beside the pointer
 const SHOWN = 40; // variables in the table of a row
 const FRAME = 70; // milliseconds of one step of a walk
-const [WIDE, HIGH] = [260, 92]; // of a chart
+const [WIDE, HIGH, FOOT] = [260, 92, 78]; // of a chart, and where its marks stand
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const SLIDERS = { // what is written beside them, and whether the settings have a use for them
   width: [(value) => `γ ${figure(10 ** value, 3)} ×`, ({ kernel }, { wide }) => wide.includes(kernel)],
@@ -24,7 +24,7 @@ const SLIDERS = { // what is written beside them, and whether the settings have 
 };
 const STOPPED = "The server has stopped. Start mercer explore again, and open the address that it prints; this page "
   + "cannot be used any more.";
-const [GONE, INTERRUPTED, OVER] = [0, 409, 410]; // the status of an answer: none came, ended by the user, no table
+const [INTERRUPTED, OVER] = [409, 410]; // the status of an answer: the user has ended it, there is no table
 const FAILURES = { open: "The table cannot be shown. ", table: "This file cannot be opened. ", fit: "The fit failed. ",
   back: "There is no way back here. ", walk: "There is no walk here. " };
 
@@ -98,10 +98,7 @@ const RAMP_SHADES = Uint32Array.from({ length: 256 }, (_, i) => {
   return abgr(mixed(rgb(RAMP[low]), rgb(RAMP[low + 1]), at - low));
 });
 
-function ends(values) {
-  const sorted = values.slice().sort(); // a typed array's: by size
-  return [sorted[0], sorted.at(-1)];
-}
+const ends = (values) => [Math.min, Math.max].map((most) => values.reduce((a, b) => most(a, b)));
 const blend = (a, b, s) => b.map((value, i) => a[i] + (value - a[i]) * s);
 
 // A scatter plot: points on a canvas, and marks above it.
@@ -505,10 +502,8 @@ class App {
     for (const [name, [min, max, step]] of Object.entries(info.ranges))
       Object.assign(this.fields[name], { min, max, step });
     this.showSettings(info.settings);
-    this.prediction = option(["prediction", "prediction"]);
-    this.prediction.hidden = true;
-    fill(this.colourBy, option(["none", "nothing"]), option(["novelty", "novelty"]), this.prediction,
-      info.colours.map((name, i) => option([`column ${i}`, name])));
+    const columns = info.colours.map((name, i) => option([`column ${i}`, name]));
+    fill(this.colourBy, Array.from(this.colourBy.options).slice(0, 3), columns);
     this.colourBy.value = info.colours.includes(info.target) ? `column ${info.colours.indexOf(info.target)}` : "none";
     this.pictureButton.disabled = !info.image;
     press(this.pictureButton, false);
@@ -552,7 +547,7 @@ class App {
     for (const kind of ["row", "back", "walk"]) if (this.lines[kind]) this.lines[kind].next = null;
     Object.assign(this, { model: answer, axes });
     this.fillAxes();
-    Object.assign(this.prediction, { hidden: !answer.predicts, textContent: answer.predicts || "prediction" });
+    Object.assign(this.colourBy.options[2], { hidden: !answer.predicts, textContent: answer.predicts });
     if (!answer.predicts && this.colourBy.value === "prediction") this.colourBy.value = "none";
     if (this.colours.length !== x.length) this.paint(new Uint32Array(x.length).fill(SHADES[0]));
     this.map.setPoints(x, y, true);
@@ -696,11 +691,9 @@ class App {
   picture(values, name = "picture", [low, high] = this.info.range, ink = this.theme.ink) {
     const [height, width] = this.info.image;
     const canvas = make("canvas", { width, height, role: "img", "aria-label": name });
-    const paint = canvas.getContext("2d");
-    const image = paint.createImageData(width, height);
     const shade = (value) => abgr(mixed(this.theme.paper, ink, clamp((value - low) / (high - low || 1), 0, 1)));
-    new Uint32Array(image.data.buffer).set(Array.from(values, shade));
-    paint.putImageData(image, 0, 0);
+    const bytes = new Uint8ClampedArray(Uint32Array.from(values, shade).buffer);
+    canvas.getContext("2d").putImageData(new ImageData(bytes, width, height), 0, 0);
     return canvas;
   }
 
@@ -902,13 +895,12 @@ class App {
     const [q, straight] = [this.model.components, (this.straightShares || []).slice(0, shares.length)];
     const top = Math.max(...shares, ...straight, 1e-9);
     const step = (WIDE - 4) / shares.length;
-    const up = (share) => (share / top) * (HIGH - 22);
     const bars = shares.map((share, j) => {
-      const height = Math.max(1, up(share));
-      return make("svg:rect", { x: 2 + j * step, y: HIGH - 14 - height, width: Math.max(1, step - 1.5), height,
+      const y = Math.min(FOOT - 1, upward(share / top));
+      return make("svg:rect", { x: 2 + j * step, y, width: Math.max(1, step - 1.5), height: FOOT - y,
         class: j < q ? "held" : "free" }, make("svg:title", {}, axisName(j, shares)));
     });
-    const points = joined(straight.map((share, j) => [2 + (j + 0.5) * step, HIGH - 14 - up(share)]));
+    const points = joined(straight.map((share, j) => [2 + (j + 0.5) * step, upward(share / top)]));
     Object.assign(this.scree, { max: shares.length, value: q });
     this.scree.style.setProperty("--thumb", `${100 / shares.length}%`); // its places are the bars
     const told = `Shares of ${count(shares.length, "component")}; the model has ${q}`;
@@ -928,14 +920,14 @@ class App {
   showAlarm() {
     const { limits, flagged, expected, name, law } = this.alarm;
     const [k, last, low, high] = [this.limit.valueAsNumber, limits.length - 1 || 1, limits.at(-1), limits[0]];
-    const place = (v, j) => [2 + (j / last) * (WIDE - 4), HIGH - 14 - ((v - low) / (high - low || 1)) * (HIGH - 22)];
+    const place = (v, j) => [2 + (j / last) * (WIDE - 4), upward((v - low) / (high - low || 1))];
     const [down, across] = place(limits[k], k);
     const told = `Limit ${figure(limits[k])} (${name}) flags ${count(flagged[k], "row")}; `
       + `${figure(expected[k], 3)} expected by chance, by ${law}.`;
     this.alarmText.textContent = told;
     setChart(this.limit, "Novelty of the rows, largest first", told,
       [make("svg:polyline", { class: "curve", points: joined(limits.map(place)) }),
-        make("svg:path", { class: "limit", d: `M0 ${across}H${WIDE}M${down} 4V${HIGH - 14}` }),
+        make("svg:path", { class: "limit", d: `M0 ${across}H${WIDE}M${down} 4V${FOOT}` }),
         make("svg:circle", { class: "b", cx: down, cy: across, r: 4.5 })], ["most unusual", "most usual", ""]);
     this.flagButton.disabled = !flagged[k];
   }
@@ -979,18 +971,16 @@ class App {
     this.error.hidden = !text;
   }
   failed(error, kind) {
-    if (error.status === GONE) {
-      this.ended();
-      return;
-    }
+    if (this.over) return; // it is said why
+    this.over = error.status === OVER;
     this.fail((error.status === INTERRUPTED ? "" : FAILURES[kind] || "") + error.message);
-    this.over ||= error.status === OVER;
     this.say(this.model ? "The model before is still shown." : "");
     if (kind === "fit" && this.model?.settings) this.showSettings(this.model.settings);
   }
   ended() {
     if (this.closed) return;
     if (!this.over) this.fail(STOPPED);
+    this.over = true;
     this.progress.hidden = this.stopButton.hidden = true;
     this.say("Not connected");
   }
@@ -1010,6 +1000,7 @@ class App {
 
 // Charts: the wide ones below a slider, and the small ones in the table of a row.
 const drawing = (name, box, parts) => make("svg:svg", { viewBox: box, role: "img", "aria-label": name }, parts);
+const upward = (share) => FOOT - share * (FOOT - 8);
 function setChart(slider, name, told, marks, [left, right, top]) {
   const label = (x, y, anchor, text) => make("svg:text", { x, y, "text-anchor": anchor }, text);
   fill(slider.previousElementSibling, drawing(name, `0 0 ${WIDE} ${HIGH}`, [marks, label(2, HIGH - 2, "start", left),

@@ -16,7 +16,7 @@ function post(kind, body, type = "application/json") {
 const link = {
   async ask(kind, body, type) {
     const response = await post(kind, type ? body : JSON.stringify(body), type).catch(() => {
-      throw Object.assign(new Error("The server does not answer."), { status: 0 });
+      throw new Error("The server does not answer.");
     });
     if (response.ok) return kind === "stop" ? {} : unpack(await response.arrayBuffer());
     throw Object.assign(new Error(await response.text()), { status: response.status });

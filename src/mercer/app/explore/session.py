@@ -242,7 +242,7 @@ def _described(view: View, settings: Settings | None) -> dict[str, Any]:
         "kind": name,
         "kernel": " ".join(repr(view.map.kernel_).split()),
         "components": view.Y.shape[1],
-        "shares": view.shares,
+        "shares": np.asarray(view.map.explained_variance_ratio_, float).tolist(),
         "anchors": int(view.map.anchors_.shape[0]),
         "passes": getattr(report, "passes", None),
         "outside": getattr(report, "outside_share", 0.0),

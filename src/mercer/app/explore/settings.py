@@ -46,11 +46,10 @@ class Settings:
         if not isinstance(given, dict) or set(given) - {f.name for f in fields(cls)}:
             raise Refused("The settings of a fit are not those of this page. Reload it.")
         settings = cls(**given)
-        for name, words in (("model", models(data)), ("kernel", KERNEL_NAMES)):
+        models = [name for name in MODEL_NAMES if name != "classifier" or data.target is not None]  # it needs classes
+        for name, words in (("model", models), ("kernel", KERNEL_NAMES), ("scale", (True, False))):
             if getattr(settings, name) not in words:
-                raise Refused(f"{name} must be one of {', '.join(words)}.")
-        if not isinstance(settings.scale, bool):
-            raise Refused("scale must be true or false.")
+                raise Refused(f"{name} must be one of {', '.join(map(str, words))}.")
         for name, ends in RANGES.items():
             checked(getattr(settings, name), name, *ends, whole=name != "width")
         if len(data) > LANDMARKS_FROM and settings.model not in MANY_ROWS:
@@ -68,11 +67,6 @@ class Settings:
         options |= {"clusters": self.clusters} if self.model == "mixture" else {}
         options |= {"solver": "landmarks"} if len(data) > LANDMARKS_FROM else {}
         return build(self.model, options)
-
-
-def models(data: Data) -> list[str]:
-    """Return the models that can be fitted to these rows: a classifier needs a target."""
-    return [name for name in MODEL_NAMES if name != "classifier" or data.target is not None]
 
 
 def reference(kernel: str, data: Data, scale: bool) -> float:

@@ -57,11 +57,6 @@ class View:
         """The coordinates of all rows: (n, q)."""
         return np.asarray(self.map.transform(self.rows), float)
 
-    @property
-    def shares(self) -> list[float]:
-        """The share of the variance in feature space that each component holds."""
-        return np.asarray(self.map.explained_variance_ratio_, float).tolist()
-
     @cached_property
     def linear(self) -> Any:
         """The linear PCA of the same rows, with as many components as there are columns or components."""
@@ -71,11 +66,10 @@ class View:
     @cached_property
     def scree(self) -> list[float]:
         """The shares of the first components, more of them than the model has."""
-        q = min(SCREE, len(self.rows) - 1)
-        if len(self.shares) >= q or not self.own_map:
-            return self.shares
-        more = _fitted(q, self.map.kernel_, self.rows, center=self.map.center)
-        return np.asarray(more.explained_variance_ratio_).tolist()
+        q, found = min(SCREE, len(self.rows) - 1), self.map
+        if self.Y.shape[1] < q and self.own_map:
+            found = _fitted(q, self.map.kernel_, self.rows, center=self.map.center)
+        return np.asarray(found.explained_variance_ratio_, float).tolist()
 
     # the way back
 
