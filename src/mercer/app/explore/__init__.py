@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -87,12 +88,8 @@ def serve(
 
 def in_notebook() -> bool:
     """Return True inside a Jupyter kernel."""
-    try:
-        from IPython import get_ipython
-    except ModuleNotFoundError:
-        return False
-    shell = get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
+    ipython = sys.modules.get("IPython")  # a kernel has imported it
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 __all__ = ["explore"]

@@ -1,6 +1,5 @@
 // The explorer: a map of rows, what is behind each point of it, and the controls of the model.
-// `render({ model, el })` brings an element to life that holds the markup of page.html; `model` is a link with
-// `ask(kind, body)`, or a notebook's widget, which brings the markup along.
+// `render({ model, el })` runs the markup of page.html; `model` is a link with `ask(kind, body)`, or a widget.
 
 const PALETTE = ["#2f7ed8", "#ec6a1f", "#16a085", "#a45fd6", "#d8a013", "#e0507f", "#6f8299", "#12a9c4", "#93653f",
   "#74a832"];
@@ -73,8 +72,7 @@ function once(work) {
 }
 
 function figure(value, digits = 4) {
-  if (value === null || value === undefined) return "–";
-  if (typeof value === "string") return value;
+  if (typeof value !== "number") return value ?? "–";
   const size = Math.abs(value);
   const small = size !== 0 && (size >= 1e6 || size < 1e-4);
   const text = small ? value.toExponential(digits - 2).replace("e+", "e") : String(Number(value.toPrecision(digits)));
@@ -376,9 +374,6 @@ class App {
 
   browse() {
     this.file.click();
-  }
-  stop() {
-    this.link.ask("stop", {}).catch(() => {});
   }
   listenForFiles() {
     const drop = (event) => {
@@ -864,7 +859,6 @@ class App {
     this.straight.node.hidden = !shown;
     this.plots.classList.toggle("two", shown);
     press(this.linearButton, shown);
-    for (const plot of [this.map, this.straight]) plot.resize();
   }
 
   toggleThumbnails() {

@@ -11,12 +11,9 @@ import numpy as np
 
 def packed(header: dict[str, Any], arrays: list[Any]) -> bytes:
     """Return an answer as bytes: the length of the header, the header as JSON, then the arrays one after the other."""
-    bodies, kinds = [], []
-    for array in arrays:
-        array = np.asarray(array)
-        array = array if array.dtype in (np.uint8, np.uint32) else array.astype("<f4")
-        kinds.append([array.dtype.str[1:], array.size])
-        bodies.append(array.tobytes() + b"\0" * (-array.nbytes % 4))
+    arrays = [x if x.dtype in (np.uint8, np.uint32) else x.astype("<f4") for x in map(np.asarray, arrays)]
+    kinds = [[x.dtype.str[1:], x.size] for x in arrays]
+    bodies = [x.tobytes() + b"\0" * (-x.nbytes % 4) for x in arrays]
     text = json.dumps(_finite(header | {"arrays": kinds}), allow_nan=False).encode()
     text += b" " * (-len(text) % 4)
     return struct.pack("<I", len(text)) + text + b"".join(bodies)

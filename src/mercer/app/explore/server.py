@@ -65,7 +65,7 @@ class Explorer:
 
     session: Session
 
-    def __init__(self, make: Callable[[], Session], host: str = LOOPBACK[0], port: int = 0, seconds: float = SECONDS):
+    def __init__(self, make: Callable[[], Session], host: str = LOOPBACK[0], seconds: float = SECONDS):
         if host not in LOOPBACK:
             raise ValueError(
                 f"The explorer serves this machine only, on {' or '.join(LOOPBACK)}, and host={host!r} was given. "
@@ -75,10 +75,9 @@ class Explorer:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # with TCP named, asyncio sets its no-delay option: else an answer waits 40 ms for the client's next packet
         self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self.socket.bind((host, port))
+        self.socket.bind((host, 0))  # a free port
         self.socket.listen()  # a browser that is faster than the server waits
-        routes = [Route(path, self._file) for path in FILES]
-        routes += [Route("/api/{kind}", self._answer, methods=["POST"])]
+        routes = [*(Route(path, self._file) for path in FILES), Route("/api/{kind}", self._answer, methods=["POST"])]
         self.guard = Guard(Starlette(routes=routes), host, self.socket.getsockname()[1])
         self.url = self.guard.url
         self.server = uvicorn.Server(uvicorn.Config(self.guard, **SERVER))

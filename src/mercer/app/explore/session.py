@@ -6,7 +6,7 @@ import tempfile
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from io import BufferedReader, BytesIO
 from itertools import count
@@ -17,9 +17,9 @@ import numpy as np
 
 from ...tables import Recipe, write
 from ...tables.text import read_text
-from .. import recipes
+from .. import describe, recipes
 from .data import Data, all_columns, colours, free, of_rows, of_table, rows_of
-from .settings import LANDMARKS_FROM, RANGES, WIDE, Refused, Settings, checked
+from .settings import LANDMARKS_FROM, RANGES, WIDE, Refused, Settings, checked, listed
 from .view import View
 
 KEPT = 5  # models that stay in memory, so that a second tab keeps its own for a while
@@ -143,7 +143,7 @@ class Session:
 
     def map(self, view: View, body: dict[str, Any]) -> Answer:
         """The drawn rows on two components, and what is known of the model."""
-        axes = _axes(body.get("axes"), view)
+        axes = _axes(body, view)
         return {"axes": axes, **view.about}, [*_two(view.Y, axes)[view.data.drawn].T]
 
     def novelty(self, view: View, body: dict[str, Any]) -> Answer:
@@ -193,53 +193,48 @@ class Session:
 
     def pictures(self, view: View, body: dict[str, Any]) -> Answer:
         """The variables of some rows, for pictures on the map."""
-        rows = _rows(body.get("rows"), len(view.data), MOST_PICTURES)
+        rows = listed(body.get("rows"), "rows", 1, MOST_PICTURES, 0, len(view.data) - 1)
         return {}, [view.data.rows(False)[1][rows].ravel()]
 
     def back(self, view: View, body: dict[str, Any]) -> Answer:
         """The pre-image of a point of the map."""
-        axes, at = _axes(body.get("axes"), view), body.get("at")
-        if not isinstance(at, list) or len(at) != 2:
-            raise Refused("at must be two numbers.")
-        row = body.get("row")
+        row, at = body.get("row"), listed(body.get("at"), "at", 2, 2, -FAR, FAR, whole=False)
         if row is not None:
             checked(row, "row", 0, len(view.data) - 1)
-        y = view.point(axes, [checked(value, "at", -FAR, FAR, whole=False) for value in at], row)
+        y = view.point(_axes(body, view), at, row)
         cells, error = view.back(y)
         share = error / view.map.total_variance_ if view.map.total_variance_ > 0 else 0.0
         return {"cells": cells, "error": error, "share": share, "y": y.tolist()}, []
 
     def walk(self, view: View, body: dict[str, Any]) -> Answer:
         """The rows between two rows, and where they are on the map."""
-        axes = _axes(body.get("axes"), view)
-        rows, Y = view.walk(*_rows(body.get("rows"), len(view.data), 2, least=2))
+        axes = _axes(body, view)
+        rows, Y = view.walk(*listed(body.get("rows"), "rows", 2, 2, 0, len(view.data) - 1))
         return {"rows": rows}, [*_two(Y, axes).T]
 
     # what the user takes away
 
     def rows(self, view: View, body: dict[str, Any]) -> Answer:
         """Some rows of the table with their coordinates, as CSV."""
-        rows = np.array(_rows(body.get("rows"), len(view.data), len(view.data)))
+        rows = np.array(listed(body.get("rows"), "rows", 1, len(view.data), 0, len(view.data) - 1))
         columns = {"row": rows} | {name: view.data.table.written(name)[rows] for name in view.data.table.names}
         for j in range(view.Y.shape[1]):
             columns[free(f"component {j + 1}", columns)] = view.Y[rows, j]
         columns[free("novelty", columns)] = view.novelty[rows]
-        return {"name": "rows.csv"}, [_file(lambda path: write(columns, path), "rows.csv")]
+        return _file(lambda path: write(columns, path), "rows.csv")
 
     def save(self, view: View, body: dict[str, Any]) -> Answer:
         """The model file."""
         from ...io import save  # here: it imports every model
 
-        file = _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
-        return {"name": "model.mercer"}, [file]
+        return _file(lambda path: save(view.model, path, recipe=view.recipe), "model.mercer")
 
 
 def _described(view: View, settings: Settings | None) -> dict[str, Any]:
     """What is known of a model, for the page."""
     report = getattr(view.map, "solver_", None)
-    name = type(getattr(view.model, "steps", [("", view.model)])[-1][1]).__name__
     return {
-        "kind": name,
+        "kind": describe.name_of(view.model),
         "kernel": " ".join(repr(view.map.kernel_).split()),
         "components": view.Y.shape[1],
         "shares": np.asarray(view.map.explained_variance_ratio_, float).tolist(),
@@ -277,21 +272,12 @@ def _prepared(view: View) -> str:
     return lines
 
 
-def _axes(given: Any, view: View) -> tuple[int, int]:
-    q = max(2, view.Y.shape[1])  # a model of one component is drawn on a line
-    if not isinstance(given, list) or len(given) != 2:
-        raise Refused("axes must be two components.")
-    return checked(given[0], "axes", 0, q - 1), checked(given[1], "axes", 0, q - 1)
+def _axes(body: dict[str, Any], view: View) -> list[int]:
+    return listed(body.get("axes"), "axes", 2, 2, 0, max(1, view.Y.shape[1] - 1))  # one component is drawn on a line
 
 
-def _two(Y: Any, axes: tuple[int, int]) -> Any:
+def _two(Y: Any, axes: Sequence[int]) -> Any:
     return np.column_stack([Y[:, j] if j < Y.shape[1] else np.zeros(len(Y)) for j in axes])
-
-
-def _rows(given: Any, n: int, most: int, least: int = 1) -> list[int]:
-    if not isinstance(given, list) or not least <= len(given) <= most:
-        raise Refused(f"Choose from {least} to {most} rows.")
-    return [checked(row, "row", 0, n - 1) for row in given]
 
 
 def _few_words(data: Data, name: str) -> bool:
@@ -300,9 +286,9 @@ def _few_words(data: Data, name: str) -> bool:
     return values.dtype != object or len({*values}) <= min(MOST_WORDS, max(2, len(values) // 2))
 
 
-def _file(write_to: Callable[[str], None], name: str) -> Any:
-    """Return the bytes of a file that the user asked for; it is written into a folder that is removed at once."""
+def _file(write_to: Callable[[str], None], name: str) -> Answer:
+    """Return a file that the user asked for, with its name; it is written into a folder that is removed at once."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write_to(str(path))
-        return np.frombuffer(path.read_bytes(), np.uint8)
+        return {"name": name}, [np.frombuffer(path.read_bytes(), np.uint8)]

@@ -78,6 +78,13 @@ def reference(kernel: str, data: Data, scale: bool) -> float:
     return data.marks[kernel, scale]
 
 
+def listed(values: Any, name: str, least: int, most: int, low: float, high: float, whole: bool = True) -> list[Any]:
+    """Return a list of numbers of a request, if it has from least to most of them, each within its limits."""
+    if not isinstance(values, list) or not least <= len(values) <= most:
+        raise Refused(f"{name} must be a list of {least} to {most} numbers.")
+    return [checked(value, name, low, high, whole) for value in values]
+
+
 def checked(value: Any, name: str, low: float, high: float, whole: bool = True) -> Any:
     """Return a number of a request, if it is one within its limits."""
     kinds = int if whole else int | float

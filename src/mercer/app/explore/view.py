@@ -73,7 +73,7 @@ class View:
 
     # the way back
 
-    def point(self, axes: tuple[int, int], at: Sequence[float], row: int | None) -> Any:
+    def point(self, axes: Sequence[int], at: Sequence[float], row: int | None) -> Any:
         """Return all coordinates of a point of the map: the others are those of a row, or of the rows around."""
         set_ = {j: value for j, value in zip(axes, at, strict=True) if j < self.Y.shape[1]}
         if row is None:
@@ -109,11 +109,9 @@ class View:
     @property
     def novelty_name(self) -> str:
         """What the novelty is."""
-        if hasattr(self.model, "p_values"):
-            return "−log p"
-        if hasattr(self.model, "limits_"):
-            return "largest share of a limit"
-        return "−log density" if hasattr(self.model, "score_samples") else "squared distance to the components"
+        names = {"p_values": "−log p", "limits_": "largest share of a limit", "score_samples": "−log density"}
+        known = (name for method, name in names.items() if hasattr(self.model, method))
+        return next(known, "squared distance to the components")
 
     @cached_property
     def novelty(self) -> Any:
