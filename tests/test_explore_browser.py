@@ -517,10 +517,25 @@ def test_the_recorded_tour_needs_no_server(browser, tmp_path, monkeypatch):
         browser.value(f"tour.show({step})")
         browser.until(f"document.querySelector('.tour p').textContent.startsWith('{step + 1} of')")
         browser.until("!Object.values(tour.app.lines).some((line) => line.busy)")
+    for width in (1200, 800, 390):  # in the documentation's frame, it is as wide as the page's text
+        browser.show(width, 760)
+        browser.until(f"innerWidth === {width}")
+        assert browser.value(UNDERNEATH) <= 0
+        assert browser.overflow() <= 0
+        browser.value("scrollTo(0, 500)")
+        assert browser.value("document.querySelector('.tour').getBoundingClientRect().top") == 0
+    browser.show(1200, 760)
     browser.value("tour.app.fields.kernel.value = 'linear'; tour.app.refit()")
     browser.until("tour.app.errorText.textContent.includes('This is a recording')")
     assert requests(browser.events) == [(tmp_path / "tour.html").as_uri()]
     assert complaints(browser.events) == []
+
+
+# by how many pixels the map and the line below it reach into the cards that stand under them
+UNDERNEATH = """(() => { const box = (s) => document.querySelector(s).getBoundingClientRect();
+  const stage = box('.stage'), parts = ['.bar', '.plots', '.under'].map((s) => box('.stage ' + s).bottom);
+  const under = ['.side.fit', '.side.row'].map(box).filter((card) => card.left < stage.right && card.right > stage.left);
+  return Math.max(...parts) - Math.min(stage.bottom, ...under.map((card) => card.top)) })()"""
 
 
 def test_nothing_moves_while_the_page_is_filled(browser, shown):

@@ -91,6 +91,7 @@ const steps = [
 ];
 
 async function restart() {
+  scrollTo(0, 0); // in a narrow window, the last steps leave the map
   app.setTool("look");
   app.hover(-1);
   app.clear();
