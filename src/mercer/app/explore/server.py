@@ -187,7 +187,7 @@ class Explorer:
     async def _body(self, request: Request, most: int) -> bytes:
         """Return the body of a request, unless it is too large or too slow."""
         closed = {"Connection": "close"}  # the rest of the body is not read
-        too_large = HTTPException(413, f"The request is larger than {most} bytes.", closed)
+        too_large = HTTPException(413, f"The request is larger than {most >> 20} MB.", closed)
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
             raise too_large
