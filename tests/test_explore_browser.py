@@ -534,7 +534,8 @@ def test_the_recorded_tour_needs_no_server(browser, tmp_path, monkeypatch):
 # by how many pixels the map and the line below it reach into the cards that stand under them
 UNDERNEATH = """(() => { const box = (s) => document.querySelector(s).getBoundingClientRect();
   const stage = box('.stage'), parts = ['.bar', '.plots', '.under'].map((s) => box('.stage ' + s).bottom);
-  const under = ['.side.fit', '.side.row'].map(box).filter((card) => card.left < stage.right && card.right > stage.left);
+  const isUnder = (card) => card.left < stage.right && card.right > stage.left;
+  const under = ['.side.fit', '.side.row'].map(box).filter(isUnder);
   return Math.max(...parts) - Math.min(stage.bottom, ...under.map((card) => card.top)) })()"""
 
 
