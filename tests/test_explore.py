@@ -226,6 +226,23 @@ def test_model_files_of_every_kind(path, way, request, tmp_path):
         session.answer(kind, {"model": key, "row": 0, "rows": [0, 1], "at": [0, 0], "axes": [0, 1], "causes": True})
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("make", [mercer.KernelPCA, mercer.dropin.KernelPCA, mercer.ContrastiveKernelPCA])
+def test_the_recipe_of_a_model_that_is_not_of_a_table_makes_it_again_from_its_rows(make, tmp_path):
+    X, background = datasets.three_tanks(n=N)[0], datasets.three_tanks(n=N, random_state=1)[0]
+    given = {"background": background} if make is mercer.ContrastiveKernelPCA else {}
+    model = make(3, kernel="rbf", random_state=0).fit(X, **given)
+    mercer.save(model, tmp_path / "own.mercer")
+    np.save(tmp_path / "X.npy", X)
+    reading = {"format_": None, "delimiter": None, "decimal": ".", "no_header": False}
+    session = _session(str(tmp_path / "own.mercer"), str(tmp_path / "X.npy"), None, reading)
+    recipe = session.answer("map", {"model": "m1", "axes": [0, 1]})[0]["recipe"]
+    assert recipe["python"].startswith("# X: the rows")
+    values = {"X": X, "background": background}
+    exec(recipe["python"], values)
+    assert np.all(values["model"].transform(X) == model.transform(X))
+
+
 def test_a_monitor_with_lags_is_refused():
     X = datasets.three_tanks(n=600)[0]
     with pytest.raises(Refused, match="mercer report"):

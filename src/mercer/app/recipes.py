@@ -128,9 +128,11 @@ def _settings(model: Any) -> dict[str, str]:
 def python(model: Any, recipe: Recipe | None) -> str:
     """Return the lines of Python that make the model again."""
     last = parts(model)[1]
-    if recipe is None or not recipe.source:
+    if recipe is None:
         return _python_of_rows(model, last)
-    fitted = f"model = {_expression(last)}.fit(X{', y' if recipe.target else ''})"
+    if not recipe.source:
+        return f"# X: the rows that the model was fitted to\n{_python_of_rows(model, last)}"
+    fitted = f"model = {_expression(last)}.fit(X{', y' if recipe.target else ''}{_background(last)})"
     imputer = recipe.choices.get("missing") == "impute"
     given = {name: value for name, value in recipe.choices.items() if name not in {"many_classes", "strict"}}
     arguments = ["table", *(f"{name}={value!r}" for name, value in given.items())]
@@ -152,13 +154,21 @@ def python(model: Any, recipe: Recipe | None) -> str:
 def _python_of_rows(model: Any, last: Any) -> str:
     """Return the lines that fit the model, or the pipeline that ends with it, to an array X."""
     steps = [model, *(step for _, step in model.steps[:-1])] if model is not last and hasattr(model, "steps") else []
-    fitted = f"model = {_expression(model if steps else last)}.fit(X{', y' * get_tags(last).target_tags.required})"
+    target = ", y" * get_tags(last).target_tags.required
+    fitted = f"model = {_expression(model if steps else last)}.fit(X{target}{_background(last)})"
     others = [f"from {type(step).__module__.partition('._')[0]} import {type(step).__name__}" for step in steps]
     return "\n".join([_model_import(last, fitted), *_kernel_import(fitted), *sorted(others), "", fitted])
 
 
+def _background(model: Any) -> str:
+    """Return the argument of ``fit`` for the background of a contrastive model, which is not stored with it."""
+    return ", background=background" if any(getattr(model, "background_variance_", ())) else ""
+
+
 def _model_import(last: Any, fitted: str, *others: str) -> str:
     """Return the line that imports the classes of mercer."""
+    if type(last).__module__ == "mercer.models.dropin":  # a class named as one of mercer's
+        return f"from mercer.dropin import {type(last).__name__}"
     inner = ["KernelPCA"] if re.search(r"\bKernelPCA\(", fitted) else []
     return f"from mercer import {', '.join(sorted({type(last).__name__, *inner, *others}))}"
 
