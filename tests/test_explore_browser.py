@@ -384,6 +384,97 @@ def test_touch(browser, tanks):
     browser.until(f"!{APP}.lines.fit.busy")
 
 
+def press(browser, expression):
+    """Focus a control, and press it as the keyboard does."""
+    browser.value(f"{expression}.focus()")
+    browser.key("Enter")
+
+
+def touch(browser, expression):
+    """One tap."""
+    x, y, wide, high = box_of(browser, expression)
+    browser.touch([(x + wide / 2, y + high / 2)])
+
+
+@pytest.mark.parametrize("use", [click, touch, press])
+def test_every_button_by_mouse_by_touch_and_by_keyboard(browser, shown, tmp_path, use):
+    """The tools, linear PCA, pictures, "show these", rows, model, the lines of the recipe, unpin, and scaling."""
+    shown(digits())
+    browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=use is touch)
+    for tool, button in (("lasso", 1), ("back", 2), ("look", 0)):
+        use(browser, f"{APP}.tools.children[{button}]")
+        browser.until(f"{APP}.tool === '{tool}'")
+    use(browser, f"{APP}.linearButton")
+    browser.until(f"!{APP}.straight.node.hidden")
+    use(browser, f"{APP}.pictureButton")
+    browser.until(f"{APP}.thumbnails")
+    use(browser, f"{APP}.flagButton")
+    browser.until(f"{APP}.picked.length > 0")
+    for button, name in (("rows", "rows.csv"), ("model", "model.mercer")):
+        use(browser, f"{APP}.{button}Button")
+        browser.until(f"{APP}.status.textContent === '{name} is among your downloads.'")
+    for tab, text in ((1, "# The rows come from no file"), (0, "from sklearn.datasets import load_digits")):
+        use(browser, f"{APP}.recipeTabs.children[{tab}]")
+        browser.until(f"{APP}.recipe.textContent.startsWith('{text}')")
+    browser.value(f"{APP}.pin(0)")
+    browser.until(f"!{APP}.walkBox.hidden")
+    use(browser, f"{APP}.walkBox.querySelectorAll('button')[1]")
+    browser.until(f"{APP}.pins.length === 0")
+    waiting = refitted(browser)
+    next(waiting)
+    before = browser.value(f"{FIELDS}.scale.checked")
+    use(browser, f"{FIELDS}.scale")
+    if use is press:
+        browser.key(" ")  # a check box has no use for Enter
+    list(waiting)
+    assert browser.value(f"{APP}.model.settings.scale") != before
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
+def test_lists_by_keyboard_sliders_by_mouse_and_zoom_by_keys(browser, tanks, shown):
+    """Model, kernel, component and colour by the arrow keys of a list; width and walk by a dragged mouse."""
+    explorer, _ = shown(hostile())
+    for name, value in (("kernel", "laplacian"), ("model", "sparse")):
+        waiting = refitted(browser)
+        next(waiting)
+        browser.value(f"{FIELDS}.{name}.focus()")
+        browser.key("ArrowDown")
+        list(waiting)
+        assert browser.value(f"{APP}.model.settings.{name}") == value
+    browser.value(f"{APP}.vertical.focus()")
+    browser.key("ArrowDown")
+    browser.until(f"{APP}.model.axes.join() === '0,2' && !{APP}.lines.map.busy")
+    browser.value(f"{APP}.colourBy.focus(); {APP}.colourBy.value = 'none'")
+    browser.key("ArrowDown")
+    browser.until(f"{APP}.colourBy.value === 'novelty' && !{APP}.lines.colour.busy && {APP}.values.length === 150")
+    view = current(browser, explorer)
+    assert browser.value(f"Array.from({APP}.values)") == view.novelty.astype(np.float32).tolist()
+
+    waiting = refitted(browser)
+    next(waiting)
+    left, top, wide, high = box_of(browser, f"{FIELDS}.width")
+    browser.mouse((left + wide / 2, top + high / 2), (left + wide * 0.7, top + high / 2))
+    list(waiting)
+    assert browser.value(f"{APP}.model.settings.width") > 2
+    for row in (0, 1):
+        browser.value(f"{APP}.pin({row})")
+    browser.until(f"!{APP}.walkButton.disabled")
+    click(browser, f"{APP}.walkButton")
+    browser.until(f"{APP}.steps && Number({APP}.walkSlider.value) === {APP}.steps.length - 1")
+    left, top, wide, high = box_of(browser, f"{APP}.walkSlider")
+    browser.mouse((left + wide - 8, top + high / 2), (left + wide / 2, top + high / 2))
+    browser.until(f"{SHOWN}.textContent.includes('Step 12 of 24') || {SHOWN}.textContent.includes('Step 13 of 24')")
+    browser.key("ArrowLeft")
+    browser.until(f"Number({APP}.walkSlider.value) < 12")
+    for key, larger in (("+", True), ("-", False)):
+        scale = browser.value(f"{APP}.map.over.focus(), {APP}.map.view.scale")
+        browser.key(key)
+        assert (browser.value(f"{APP}.map.view.scale") > scale) == larger
+    browser.key("Escape")
+    assert browser.value(f"{APP}.pins.length") == 0
+
+
 def test_pictures(browser, shown):
     explorer, _ = shown(digits())
     browser.until(f"{APP}.info.image")
