@@ -27,7 +27,7 @@ TARGETS = {"y", "target", "label", "labels", "class", "classes", "outcome", "res
 LEFT_OUT, REFUSED, ENCODED, USED = "left out", "refused", "one-hot encoded", "used"
 COMPARED = "compared as a category"  # by a kernel of categories
 HEAD = ("column", "found", "in fit", "to change it")
-WIDEST = (20, 34, 14, 1000)  # characters in a line of each: longer cells take several lines, except for options
+WIDEST = (20, 34, 22, 1000)  # characters in a line of each: longer cells take several lines, except for options
 SEPARATE = 8  # columns with the same finding that are listed one by one
 TEXTS = {"category", "many", "text", "id"}
 
