@@ -23,7 +23,7 @@ from cases import Case, find
 
 FRESH = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 FRESH.set_forkserver_preload(["sklearn.decomposition", "sklearn.kernel_approximation", "mercer.models.kernel_pca"])
-PAUSE = 0.05  # seconds: threads of the one before spin on for a while, and would slow the next
+PAUSE = 0.25  # seconds: threads of BLAS wait for more work at full load for 0.1 s, and would slow the next contender
 WARM_ROWS = 300  # of an untimed run of everyone: late imports, first threads
 HOPELESS = 3  # a peer this many times slower than the fastest one cannot be the best of them
 MEMORY_ROWS = 1000  # below, what an allocator keeps is more than what is used

@@ -19,7 +19,7 @@ from ..linalg.cholesky import rpcholesky
 from ..linalg.operators import Gram
 from .basis import Basis
 
-ROWS_EACH = 15  # candidate rows for each landmark: a random subset if there are more rows
+ROWS_EACH = 10  # candidate rows for each landmark: a random subset if there are more rows
 MIN_HALF_LIFE = 1e-3  # number of rows; with this half-life only the last row has any weight
 LARGE = 100_000  # number of rows above which ``solver="auto"`` does not compute all pairs
 
