@@ -105,7 +105,7 @@ class Mercer:
         report = model.solver_
         if model.subspace_.moments is None:
             return Outcome(model.eigenvalues_, lambda: model.subspace_.axes.B, residual=report.residual)
-        lost = report.outside / model.kernel_.diag(X).mean()
+        lost = report.outside / float(model.kernel_.diag(X).mean())
         return Outcome(model.eigenvalues_, lambda: model.transform(X), lost=lost)
 
 
@@ -207,7 +207,7 @@ class NystroemPCA:
 
     def outcome(self, X, pipeline):
         features, pca = pipeline[0], pipeline[-1]
-        lost = 1 - np.mean(np.sum(features.transform(X) ** 2, axis=1))  # k(x, x) = 1
+        lost = 1 - float(np.mean(np.sum(features.transform(X) ** 2, axis=1)))  # k(x, x) = 1
         return Outcome(pca.explained_variance_ * (len(X) - 1), lambda: pipeline.transform(X), lost=lost)
 
 

@@ -267,8 +267,8 @@ MUTANTS = [
     Mutant(
         "images of other vectors",
         "linalg/ritz.py",
-        "    return Ritz(values[first:], basis @ W, images @ W, passes)",
-        "    return Ritz(values[first:], basis @ W, 1.00001 * (images @ W), passes)",
+        "    return Ritz(values[first:], vectors, images, passes)",
+        "    return Ritz(values[first:], vectors, 1.00001 * images, passes)",
         DAVIDSON,
     ),
     Mutant(

@@ -9,12 +9,13 @@ the number of threads. Arrays of other libraries are processed on their device, 
 itself works in parallel.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import reduce
+from functools import cache, reduce
 from itertools import combinations_with_replacement
 from operator import add, iadd
 from typing import Any
@@ -34,6 +35,7 @@ SMALL_SIDE = 128  # of square tiles where there are few rows: the upper tiles ar
 TEMPORARIES = 2  # arrays of the size of a tile that a kernel allocates at once
 BYTES = 8
 LANES = 8  # partial sums, whatever the number of threads
+MOST_THREADS = 256  # beside the threads that call
 PASS = "pass over the kernel matrix"
 ROWS = "rows"
 LONG = 100  # tiles of rows: a pass of more reports its progress
@@ -260,16 +262,26 @@ def in_threads(work: Callable[[Iterator], Any], items: Sequence, name: str | Non
 
         if count == 1:
             return run(0)
-        with ThreadPoolExecutor(count - 1) as pool:
-            others = [pool.submit(run, thread) for thread in range(1, count)]
-            try:
-                results = [run(0), *(other.result() for other in others)]
-            except BaseException:
-                stop.set()
-                if failures:
-                    raise failures[0] from None  # not the errors of the threads that it stopped
-                raise
+        others = [_pool().submit(run, thread) for thread in range(1, count)]
+        try:
+            results = [run(0), *(other.result() for other in others)]
+        except BaseException:
+            stop.set()
+            wait(others)
+            if failures:
+                raise failures[0] from None  # not the errors of the threads that it stopped
+            raise
         return [results[first % count][first // count] for first in range(lanes)]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return the threads of all passes: to start new ones for each would take longer than a pass over few rows."""
+    return ThreadPoolExecutor(MOST_THREADS, "mercer")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of them
 
 
 def followed(name: str | None, items: Sequence) -> Iterator:

@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .._core.arrays import Array, namespace
+from .._core.arrays import Array, double, namespace
+from .._core.tiles import map_rows, sum_rows
 
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 INSIDE = 100  # in units of ε: a direction with a shorter remainder lies inside the span
@@ -26,8 +27,12 @@ class Ritz:
         """‖Av − λv‖ for each pair, relative to the largest |λ|."""
         xp = namespace(self.vectors)
         scale = float(xp.max(abs(self.values))) if self.values.shape[0] else 1.0
-        V = self.vectors
-        return norms(self.images - V * xp.astype(self.values, V.dtype, copy=False)) / max(scale, TINY)
+        theta = xp.astype(self.values, self.vectors.dtype, copy=False)
+
+        def squares(images: Array, V: Array) -> Array:
+            return xp.sum(xp.square(double(images - V * theta)), axis=0)
+
+        return xp.sqrt(sum_rows(squares, self.images, self.vectors, width=2 * theta.shape[0])) / max(scale, TINY)
 
 
 def rayleigh_ritz(basis: Array, images: Array, q: int, passes: int, S: Array | None = None) -> Ritz:
@@ -40,13 +45,14 @@ def rayleigh_ritz(basis: Array, images: Array, q: int, passes: int, S: Array | N
     values, W = xp.linalg.eigh((S + S.T) / 2)
     first = max(values.shape[0] - q, 0)
     W = xp.astype(W[:, first:], basis.dtype, copy=False)
-    return Ritz(values[first:], basis @ W, images @ W, passes)
+    vectors, images = (map_rows(lambda block: block @ W, part, width=2 * S.shape[0]) for part in (basis, images))
+    return Ritz(values[first:], vectors, images, passes)
 
 
 def projection(basis: Array, images: Array) -> Array:
     """Return basisᵀ images, in float64."""
-    xp = namespace(basis)
-    return xp.astype(basis.T, xp.float64, copy=False) @ xp.astype(images, xp.float64, copy=False)
+    width = basis.shape[1] + images.shape[1]
+    return sum_rows(lambda b, i: double(b).T @ double(i), basis, images, width=width)
 
 
 def orthonormal(block: Array, basis: Array) -> Array:
