@@ -47,7 +47,7 @@ WHY = {
     "kernel matrix, and a block of columns in double precision.",
     "exact-20000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
     "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
-    "(72 % for γ = 1/d). The solver needs ten passes instead of six. The targets are those of γ = 1/d.",
+    "(72 % for γ = 1/d). The solver needs ten passes instead of five. The targets are those of γ = 1/d.",
     "exact-10000-d256": "Half of the time is the BLAS product of all distances in double precision, near the limit "
     "of this processor; a sixth are seven passes over the stored tiles. Tried without success: products of split "
     "numbers in single precision (three of them cost more), a factor of rank 1000, wider blocks.",
@@ -62,6 +62,10 @@ WHY = {
     "error of pivots is a fraction of that of random rows. Probabilities of the pivots that are multiplied by the mean "
     "kernel value of a row make the error here smaller than that of random rows, but the part outside the span on "
     "covtype twice as large: not taken.",
+    "landmarks-1000000": "Our time is the product of n × m × m that the moments need, half of which is computed, and "
+    "the kernel values. The peer computes about four times as many products, at the same speed: a higher ratio would "
+    "need single precision.",
+    "landmarks-1000000-float32": "As with float64 rows: both compute in single precision.",
     "landmarks-20000-float32": "As with float64 rows. The choice of the landmarks and the decomposition, about half of "
     "our time, do not gain from single precision.",
 }
