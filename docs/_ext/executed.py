@@ -6,8 +6,8 @@ A page is Markdown with three additions:
   beginning describes the figure, ``:hide: yes`` folds the code away and puts it below the figure. A block
   ```` ```{shell} ```` runs commands in a temporary folder, those that begin with ``$``.
 * ``{val}`x:.1%` `` is replaced by the value, formatted as in an f-string, after all blocks of the page have been run.
-* A line ``% needs: data/usps umap`` names data sets and modules without which the page cannot run. If one of them is
-  missing, the outputs are those stored in docs/stored, with their date and the command that made them.
+* A line ``% needs: data/usps umap r/kernlab`` names data sets, modules and packages of R without which the page cannot
+  run. If one of them is missing, the outputs are those stored in docs/stored, with their date and the command that made them.
 
 python docs/_ext/executed.py stories/digits      execute a page and store its outputs
 """
@@ -19,6 +19,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,13 +63,16 @@ def command(name: str) -> str:
 
 
 def missing(text: str) -> list[str]:
-    """Return the data sets and modules that a page needs and this machine does not have."""
+    """Return the data sets, modules and packages of R that a page needs and this machine does not have."""
     return [need for match in NEEDS.findall(text) for need in match.split() if not _present(need)]
 
 
 def _present(need: str) -> bool:
     from mercer import datasets
 
+    if need.startswith("r/"):
+        load = ["Rscript", "-e", f"library({need.removeprefix('r/')})"]
+        return shutil.which("Rscript") is not None and subprocess.run(load, capture_output=True).returncode == 0
     if not need.startswith("data/"):
         return importlib.util.find_spec(need) is not None
     try:
