@@ -7,7 +7,8 @@ A page is Markdown with three additions:
   ```` ```{shell} ```` runs commands in a temporary folder, those that begin with ``$``.
 * ``{val}`x:.1%` `` is replaced by the value, formatted as in an f-string, after all blocks of the page have been run.
 * A line ``% needs: data/usps umap r/kernlab`` names data sets, modules and packages of R without which the page cannot
-  run. If one of them is missing, the outputs are those stored in docs/stored, with their date and the command that made them.
+  run. If one of them is missing, the outputs are those stored in docs/stored, with their date and the command that made
+  them.
 
 python docs/_ext/executed.py stories/digits      execute a page and store its outputs
 """
