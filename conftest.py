@@ -8,7 +8,7 @@ import pytest
 
 # modules that need a library that is an extra
 collect_ignore = [] if find_spec("onnx") else ["src/mercer/io/onnx/export.py"]
-collect_ignore += [] if find_spec("uvicorn") else ["src/mercer/app/explore/server.py"]
+collect_ignore += [] if find_spec("uvicorn") else [f"src/mercer/app/explore/{name}.py" for name in ("guard", "server")]
 
 os.environ.setdefault("MPLBACKEND", "agg")
 

@@ -7,6 +7,7 @@ import scipy.linalg
 from scipy.sparse.linalg import LinearOperator
 
 from ..._core.arrays import Array, hstack
+from ..._core.dense import SMALL
 from ..._core.registry import register
 from ..._core.scipy import seeded_eigsh
 from ..._core.tiles import budget_bytes
@@ -48,7 +49,7 @@ class Lanczos:
         n = A.shape[0]
         if 2 * q >= n:
             return Exact()(A, q)  # the Krylov space would be almost the whole space
-        if _stored(A) is None and 8 * n**2 <= budget_bytes():
+        if (n <= SMALL or _stored(A) is None) and 8 * n**2 <= budget_bytes():  # a copy of a small matrix is cheap
             A = Dense(A.dense().astype(A.dtype, copy=False))
         operator, products = counted_products(A)
         start, seed = rng.uniform(-1, 1, n).astype(A.dtype), int(rng.integers(2**31))
