@@ -35,11 +35,11 @@ def _selected(module: Any, simd: str) -> Any:
 
 _native = None if os.environ.get("MERCER_NATIVE") == "0" else _selected(_native, os.environ.get("MERCER_SIMD", ""))
 
-# numbers of columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
 ONE = 2**31 - 1  # stands for 1 in tiles of 32-bit integers
+RBF, NEAR = 0, 7  # numbers of profiles in the extension: NEAR is RBF with exponents from inner products
+LARGEST_EXPONENT = {np.dtype(np.float64): 100.0, np.dtype(np.float32): 30.0}  # of NEAR: errors grow with exponents
+# numbers of columns up to which the fused loops, and the tile alone, were faster than distances by BLAS
 FUSED_COLUMNS = {np.dtype(np.float64): 96, np.dtype(np.float32): 192}
-RBF, NEAR = 0, 7  # numbers of profiles
-LARGEST_EXPONENT = {np.dtype(np.float64): 100.0, np.dtype(np.float32): 30.0}  # rounding errors are so many times larger
 TILE_COLUMNS = {np.dtype(np.float64): 64, np.dtype(np.float32): 128}
 
 
@@ -120,7 +120,7 @@ def symmetric(kernel: Any, X: Array) -> Callable[[np.ndarray, int, int], np.ndar
 def _near(kernel: Any, X: np.ndarray) -> tuple[tuple[int, float, float], np.ndarray] | None:
     """Return a profile and points with exp(−γ‖x − y‖²) = 2^(xᵀy − ½‖x‖² − ½‖y‖²), or None if digits would be lost.
 
-    Products are half of the work of differences. Rows are taken about their mean, in units in which γ log₂ e = ½.
+    An inner product takes half the operations of a squared distance. The rows are centred and scaled by √(2γ log₂ e).
     """
     if kernel.native_kind != RBF or not len(X):
         return None

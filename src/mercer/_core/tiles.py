@@ -276,7 +276,7 @@ def in_threads(work: Callable[[Iterator], Any], items: Sequence, name: str | Non
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Return the threads of all passes: to start new ones for each would take longer than a pass over few rows."""
+    """Return a pool of threads that is kept: to start new threads takes as long as a pass over a few thousand rows."""
     return ThreadPoolExecutor(MOST_THREADS, "mercer")
 
 

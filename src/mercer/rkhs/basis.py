@@ -116,8 +116,9 @@ class Basis:
 
     @property
     def single(self) -> bool:
-        """True if moments of rows in single precision are summed in it: R multiplies rounding errors by the condition
-        number.
+        """True if the products in the moments may be in single precision: the points are, and K_ZZ is well conditioned.
+
+        Rounding errors of the sums are multiplied by its condition number.
         """
         return self.condition <= SINGLE_CONDITION and self.dtype == namespace(self.Z).float32
 

@@ -231,7 +231,10 @@ def _by_operator(
 
 
 def _total(trace: float, pairs: Eigenpairs) -> float:
-    """Return tr C without the negative eigenvalues that were found, or 0 if there are no axes (a rounding error)."""
+    """Return tr C without the negative eigenvalues that were found.
+
+    It is 0 if there are no axes, because the trace is then a rounding error.
+    """
     if not pairs.values.shape[0]:
         return 0.0
     return max(trace + pairs.negative, float(namespace(pairs.values).sum(pairs.values)))

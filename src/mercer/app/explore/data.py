@@ -76,7 +76,7 @@ class Data:
 
     @cached_property
     def picture(self) -> tuple[int, int] | None:
-        """Height and width of the picture in each row, given or found; None where rows are no pictures."""
+        """Height and width of the picture in each row, as given or as found; None if the rows are not pictures."""
         cells = [self.table.columns[name] for name in self.columns]
         if self.image or any(values.dtype == object for values in cells):
             return self.image

@@ -17,7 +17,7 @@ MOST_BLOCKS = 8  # the basis may have this many times the columns of its first b
 ROOM = 2 * 10**6  # … or this many entries, if there are few rows
 NEARNESS = 0.02  # relative to θ: a pole closer than this to θ belongs to a vector that is already in the basis
 FLOOR = 3e-6  # smallest residual that products in single precision reach
-LESS = 3.0  # the correction in double precision reduces residuals by this factor less than the last pass did
+LESS = 3.0  # the last pass divided residuals by c: the correction in double precision divides them by c/LESS
 
 
 @register("davidson", file="davidson.Davidson")
