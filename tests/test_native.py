@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 from mercer._core import native as in_use
+from mercer._core.blas import single_blas
 from mercer.kernels import RBF as RadialBasis
 
 native = pytest.importorskip("mercer._core._native", exc_type=ImportError)
@@ -283,6 +285,78 @@ def test_stored_tiles_multiply_from_both_sides(size, dtype):
     assert_close_sums(KV, Q, V)
 
 
+LAYOUTS = {
+    "rows": lambda A: A,
+    "columns": np.asfortranarray,
+    "every other": lambda A: np.repeat(np.repeat(A, 2, axis=0), 3, axis=1)[::2, ::3],
+    "backwards": lambda A: np.ascontiguousarray(A[::-1, ::-1])[::-1, ::-1],
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("size", [(1, 1, 1), (7, 23, 5), (8, 24, 256), (9, 49, 257), (200, 97, 530), (401, 401, 3)])
+def test_multiply_adds_the_product_of_matrices_of_any_layout(size, layout, dtype):
+    """For sides of one, below, at and above the blocks of every instance."""
+    m, n, k = size
+    A, B, before = draw(dtype, (m, k), (k, n), (m, n + 5))
+    out = before.copy()
+    native.multiply(LAYOUTS[layout](A), LAYOUTS[layout](B), out[:, 2:-3], False)
+    bound = PRODUCT_TOLERANCE[dtype] * (1 + (abs(A) @ abs(B)).max())
+    np.testing.assert_allclose(out[:, 2:-3], before[:, 2:-3] + A.astype(float) @ B, rtol=0, atol=bound)
+    np.testing.assert_array_equal(out[:, :2], before[:, :2])  # beside the part that was given
+    np.testing.assert_array_equal(out[:, -3:], before[:, -3:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (23, 5), (24, 256), (49, 257), (401, 530)])
+def test_multiply_of_one_half_has_all_entries_on_and_above_the_diagonal(n, k, dtype):
+    """Below it, an entry is that of the product or is unchanged."""
+    (F,) = draw(dtype, (k, n))
+    half, whole = np.ones((n, n), dtype), np.ones((n, n), dtype)
+    native.multiply(F.T, F, half, True)
+    native.multiply(F.T, F, whole, False)
+    np.testing.assert_array_equal(np.triu(half), np.triu(whole))
+    assert np.all((half == whole) | (half == 1))
+    assert n < 100 or np.mean(half == whole) < 0.75
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)])
+def test_multiply_of_empty_matrices_adds_nothing(size, dtype):
+    m, n, k = size
+    out = np.ones((m, n), dtype)
+    native.multiply(np.ones((m, k), dtype), np.ones((k, n), dtype), out, False)
+    np.testing.assert_array_equal(out, 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_multiply_keeps_nan_in_its_row(dtype):
+    A, B = draw(dtype, (30, 40), (40, 50))
+    A[7, 3], A[9, 39] = np.nan, np.inf
+    out = np.zeros((30, 50), dtype)
+    native.multiply(A, B, out, False)
+    assert np.isnan(out[7]).all()
+    assert np.isinf(out[9]).all()
+    assert np.isfinite(np.delete(out, [7, 9], axis=0)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_of_the_library_are_those_of_numpy(dtype, instance):
+    """With one thread of BLAS and with several, and for factors of different types."""
+    A, B, F = draw(dtype, (60, 30), (30, 70), (300, 50))
+    for context in (nullcontext(), single_blas):
+        with context:
+            assert in_use._multiplies(A, B) == (context is single_blas and instance == "avx512")
+            np.testing.assert_allclose(in_use.matmul(A, B), A @ B, rtol=0, atol=1e3 * FINEST[dtype].eps)
+            np.testing.assert_allclose(in_use.matmul(A, B.astype(float)), A @ B, rtol=0, atol=1e3 * FINEST[dtype].eps)
+            total, gram = np.ones((60, 70)), np.ones((50, 50))
+            in_use.add_product(total, A, B)
+            in_use.add_gram(gram, F)
+            np.testing.assert_allclose(total, 1 + A @ B, rtol=0, atol=1e3 * FINEST[dtype].eps)
+            np.testing.assert_allclose(np.triu(gram), np.triu(1 + F.T @ F), rtol=0, atol=1e4 * FINEST[dtype].eps)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_values_outside_the_range_are_stored_as_its_ends(dtype):
     Q = np.empty((1, 5), np.int32)
@@ -356,6 +430,10 @@ def test_buffers_may_start_at_any_byte(offset, dtype):
     np.testing.assert_array_equal(out, product(RBF, X, X, V))
     native.symmetric(RBF, 0.3, 0, moved(X), moved(V), out, 0, 1)
     np.testing.assert_array_equal(out, symmetric(RBF, X, V))
+    sums, expected = moved(np.zeros((3, 5), dtype)), np.zeros((3, 5), dtype)
+    native.multiply(moved(X).T, moved(V), sums, False)
+    native.multiply(X.T, V, expected, False)
+    np.testing.assert_array_equal(sums, expected)
     native.exp_into(out)
     aligned = symmetric(RBF, X, V)
     native.exp_into(aligned)
@@ -379,6 +457,7 @@ def test_inputs_are_left_alone():
     product(RBF, X, Y, V)
     tile(RBF, X, Y)
     symmetric(RBF, Y, V)
+    native.multiply(X, Y.T, np.zeros((50, 60)), False)
     for A, copy in zip(arrays, copies, strict=True):
         np.testing.assert_array_equal(A, copy)
 
@@ -427,6 +506,12 @@ FROZEN.flags.writeable = False
         (ValueError, r"KW must be \(2, 2\)", lambda: native.stored(Q22, OUT22, OUT22, OUT22, V42, True)),
         (ValueError, r"Z must be \(4, 1\)", lambda: native.expanded(RBF, 1, 1, X23[:, :1].copy(), V42, OUT22)),
         (ValueError, "stripe must be in", lambda: native.symmetric(RBF, 1, 1, V42, V42, V42, 0, 0)),
+        (ValueError, "A has 3 columns, and B has 4 rows", lambda: native.multiply(X23, Y43, OUT22, False)),
+        (ValueError, r"out must be \(2, 4\)", lambda: native.multiply(X23, Y43.T, OUT22, False)),
+        (ValueError, "rows of out must be contiguous", lambda: native.multiply(Y43, X23.T, V42.T.copy().T, False)),
+        (ValueError, "out must be a writable array", lambda: native.multiply(X23, X23.T, FROZEN, False)),
+        (TypeError, "dtype of X", lambda: native.multiply(X23, F23.T, OUT22, False)),
+        (ValueError, "2 dimensions", lambda: native.multiply(X23[0], X23.T, OUT22, False)),
     ],
 )
 def test_errors_say_what_is_wrong(error, text, call):
@@ -484,6 +569,7 @@ for name, arguments in {
     "product": (0, 1.0, 1.0, X, X, np.empty((3, 0)), np.empty((2**59, 0))),
     "exp_into": (wide,),
     "rounded": (wide, np.empty((0, 2**59), "i4")),
+    "multiply": (wide.T, wide, np.empty((0, 0)), False),
 }.items():
     try:
         getattr(_native, name.strip())(*arguments)

@@ -12,7 +12,18 @@ except ImportError:
 
 ERRORS = (ValueError, TypeError, BufferError, MemoryError, OverflowError)
 TOLERANCE = {"d": 1e-9, "f": 1e-3}
-NAMES = ["tile", "product", "symmetric", "profile", "exp_into", "expanded", "rounded", "stored", "alignments"]
+NAMES = [
+    "tile",
+    "product",
+    "symmetric",
+    "profile",
+    "exp_into",
+    "expanded",
+    "rounded",
+    "stored",
+    "alignments",
+    "multiply",
+]
 INTEGERS = {"rounded": 1, "stored": 0}  # the number of the array of integers
 UNCHECKED = {"profile", "exp_into", "expanded", "alignments", *INTEGERS}  # tests/test_native.py compares them
 HUGE = [2**31, 2**40, 2**61, 2**62, 2**63 - 1]
@@ -31,7 +42,7 @@ def called(rng: np.random.Generator) -> str | None:
     shapes |= {"symmetric": [(h, d), (h, p), (h, p)], "profile": [(h, m)], "exp_into": [(h, m)]}
     shapes |= {"expanded": [(h, 1), (m, 1), (h, m)], "rounded": [(h, m), (h, m)]}
     shapes |= {"stored": [(h, m), (m, p), (h, p), (h, p), (m, p)]}
-    shapes |= {"alignments": [(h + 1, d + 1), (m + 1, d + 1), (p, 1)]}
+    shapes |= {"alignments": [(h + 1, d + 1), (m + 1, d + 1), (p, 1)], "multiply": [(h, d), (d, m), (h, m)]}
     wrong = rng.random() < 0.4
     arrays = [_array(shape, dtype, rng, wrong) for shape in shapes[name]]
     if name in INTEGERS:
@@ -39,6 +50,9 @@ def called(rng: np.random.Generator) -> str | None:
             arrays[INTEGERS[name]] = arrays[INTEGERS[name]].astype(np.int32)
     arguments = arrays if name in ("exp_into", "alignments", *INTEGERS) else [kind, a, 1.5, *arrays]
     if name == "stored":
+        arguments = [*arrays, bool(rng.integers(2))]
+    if name == "multiply":
+        arrays[:2] = [array if rng.random() < 0.5 else np.asfortranarray(array) for array in arrays[:2]]
         arguments = [*arrays, bool(rng.integers(2))]
     if name == "alignments":
         arguments = [a, *arrays, _pairs(h + 1, m + 1, p, rng, wrong)]
@@ -52,6 +66,11 @@ def called(rng: np.random.Generator) -> str | None:
         return None if wrong or kind not in range(7) or name == "symmetric" else f"{name}: sound arguments are refused"
     if wrong or kind not in range(7) or name in UNCHECKED or (name == "symmetric" and stripes > 1):
         return None
+    if name == "multiply":
+        A, B, before = (array.astype(float) for array in given)
+        known = np.triu(np.ones((h, m), bool)) | (not arguments[-1])
+        close = np.allclose(arrays[2][known], (before + A @ B)[known], rtol=0, atol=1e3 * TOLERANCE[dtype])
+        return None if close else f"multiply, h {h}, m {m}, d {d}: another result than NumPy's"
     K = _reference(kind, a, *(given[:2] if name != "symmetric" else given[:1] * 2))
     expected = K if name == "tile" else K @ given[-2].astype(float)
     scale = max(1.0, float(np.abs(given[-2]).sum(axis=0).max(initial=0))) if name != "tile" else 1.0

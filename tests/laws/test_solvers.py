@@ -351,6 +351,6 @@ def test_a_cholesky_factor_shows_the_sign_of_the_lowest_eigenvalue(n, single):
     lam[0] = -0.01
     A = (U * lam) @ U.T
     before = A.copy()
-    assert has_cholesky(A, 0.0101, single)
-    assert not has_cholesky(A, 0.0099, single)
+    assert has_cholesky(Dense(A), 0.0101, single)
+    assert not has_cholesky(Dense(A), 0.0099, single)
     np.testing.assert_array_equal(A, before)

@@ -209,15 +209,15 @@ MUTANTS = [
     Mutant(
         "the dense covariance weighted once",
         "linalg/operators.py",
-        "            tile *= root.T\n",
+        "        K *= root[j, :].T\n",
         "",
         OPERATORS,
     ),
     Mutant(
         "congruence without weights",
         "linalg/operators.py",
-        "            JtF = root * (f - g @ means)",
-        "            JtF = f - g @ means",
+        "root * (f - native.matmul(g, means))",
+        "f - native.matmul(g, means)",
         OPERATORS,
     ),
     Mutant(
@@ -314,10 +314,24 @@ MUTANTS = [
         FRONT_DOOR,
     ),
     Mutant(
+        "the diagonal of a half counts twice",
+        "_core/dense.py",
+        "upper + xp.triu(A, k=1).T",
+        "upper + xp.triu(A, k=0).T",
+        LANDMARKS,
+    ),
+    Mutant(
+        "panels of a factor are not eliminated",
+        "_core/dense.py",
+        "                native.add_product(own, L[",
+        "                native.add_product(0 * own, L[",
+        ("tests/laws/test_solvers.py",),
+    ),
+    Mutant(
         "earlier pivots are not eliminated",
         "linalg/cholesky.py",
-        "lambda column, f: (column - f @ F_new.T) @ turn",
-        "lambda column, f: column @ turn",
+        "matmul(column - matmul(f, F_new.T), turn)",
+        "matmul(column, turn)",
         LANDMARKS,
     ),
     # Subspaces and bases

@@ -78,6 +78,9 @@
 #define converted TYPED(converted)
 #define round_loop TYPED(round_loop)
 #define stored_loop TYPED(stored_loop)
+#define gather TYPED(gather)
+#define block_product TYPED(block_product)
+#define multiply_loop TYPED(multiply_loop)
 #define align_point TYPED(align_point)
 #define rescale TYPED(rescale)
 #define align_group TYPED(align_group)
@@ -102,8 +105,17 @@ enum {
     HEIGHT = 72,              /* rows of a tile, a multiple of ACCUMULATORS and of ROWS */
     WIDTH = 36,               /* vecs in a row of it; with all it is multiplied by, the tile (81 kB) stays in L2 */
     PANEL_BYTES = 256 * 1024, /* and so should the packed points: tiles get narrower when d is large */
-    BAND = 512                /* rows that use one packing of the columns, in the symmetric product */
+    BAND = 512,               /* rows that use one packing of the columns, in the symmetric product */
+    VECS = 3,                 /* of the columns of a block of a matrix product, which has ACCUMULATORS / VECS rows */
+    DEPTH = 256,              /* terms of a sum that are added at a time: a strip of the factors stays in L1 … */
+    TALL = 192                /* … and so many rows of the first factor in L2 */
 };
+
+/* A matrix whose neighbours in a column and in a row are any number of elements apart. */
+typedef struct {
+    const void *start;
+    Py_ssize_t rows, columns, down, right;
+} Strided;
 
 #define MOST_FACTORS 8 /* whole exponents up to it are products, for which no logarithm is needed */
 #define UNIT 2147483647 /* stands for 1 in tiles of 32-bit integers, which hold values from 0 to 1 */
@@ -178,13 +190,15 @@ typedef struct {
 
 #define fail(...) (PyErr_Format(__VA_ARGS__), -1)
 
-/* Opens one more C-contiguous array, of any type; ndim < 0 allows any number of dimensions. */
-static int open_buffer(Call *call, PyObject *object, const char *name, int ndim, int writable)
+/* Opens one more array, of any type, with PyBUF_... flags; ndim < 0 allows any number of dimensions. */
+static int open_buffer(Call *call, PyObject *object, const char *name, int ndim, int flags)
 {
     Py_buffer *view = &call->arrays[call->opened];
-    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0) {
+    if (PyObject_GetBuffer(object, view, flags | PyBUF_FORMAT) < 0) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) return -1; /* no buffer at all: Python says it well */
-        return fail(PyExc_ValueError, "%s must be a C-contiguous%s array", name, writable ? ", writable" : "");
+        const int rows = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS, written = flags & PyBUF_WRITABLE;
+        return fail(PyExc_ValueError, "%s must be a %s array", name,
+                    rows && written ? "C-contiguous, writable" : rows ? "C-contiguous" : "writable");
     }
     call->opened++;
     for (int i = 0; i < view->ndim; i++) /* sides beside one of 0 can be of any size: products of them overflow */
@@ -201,9 +215,9 @@ static const char *format_of(const Py_buffer *view)
 }
 
 /* Opens one more array of real numbers, all of one type. */
-static int open_array(Call *call, PyObject *object, const char *name, int ndim, int writable)
+static int open_reals(Call *call, PyObject *object, const char *name, int ndim, int flags)
 {
-    if (open_buffer(call, object, name, ndim, writable) < 0) return -1;
+    if (open_buffer(call, object, name, ndim, flags) < 0) return -1;
     const Py_buffer *view = &call->arrays[call->opened - 1];
     const char *format = format_of(view);
     if ((*format != 'd' && *format != 'f') || format[1])
@@ -214,14 +228,30 @@ static int open_array(Call *call, PyObject *object, const char *name, int ndim, 
     return 0;
 }
 
+static int open_array(Call *call, PyObject *object, const char *name, int ndim, int writable)
+{
+    return open_reals(call, object, name, ndim, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0));
+}
+
 /* Opens one more matrix, of 32-bit integers. */
 static int open_integers(Call *call, PyObject *object, const char *name, int writable)
 {
-    if (open_buffer(call, object, name, 2, writable) < 0) return -1;
+    if (open_buffer(call, object, name, 2, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0) return -1;
     const Py_buffer *view = &call->arrays[call->opened - 1];
     const char *format = format_of(view);
     if ((*format == 'i' || *format == 'l') && view->itemsize == sizeof(int32_t)) return 0;
     return fail(PyExc_TypeError, "%s must be int32, and its format is '%s'", name, view->format ? view->format : "B");
+}
+
+/* Opens one more matrix of real numbers, of the type of the others, whose elements need not be neighbours. */
+static int open_strided(Call *call, PyObject *object, const char *name, int writable, Strided *matrix)
+{
+    if (open_reals(call, object, name, 2, PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0)) < 0) return -1;
+    const Py_buffer *view = &call->arrays[call->opened - 1];
+    const Py_ssize_t size = view->itemsize, down = view->strides[0], right = view->strides[1];
+    if (down % size || right % size) return fail(PyExc_ValueError, "%s must have strides of whole elements", name);
+    *matrix = (Strided){view->buf, view->shape[0], view->shape[1], down / size, right / size};
+    return 0;
 }
 
 static int check_processor(void)
@@ -435,6 +465,27 @@ static PyObject *py_stored(PyObject *module, PyObject *args)
     return close_call(&call);
 }
 
+static PyObject *py_multiply(PyObject *module, PyObject *args)
+{
+    Call call = {.opened = 0};
+    PyObject *o[3];
+    int upper;
+    Strided A, B, out;
+    const Py_buffer *view = call.arrays + 2;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOp:multiply", o, o + 1, o + 2, &upper)) return NULL;
+    if (check_processor() == 0 && open_strided(&call, o[0], "A", 0, &A) == 0 &&
+        open_strided(&call, o[1], "B", 0, &B) == 0 && open_strided(&call, o[2], "out", 1, &out) == 0) {
+        if (A.columns != B.rows)
+            PyErr_Format(PyExc_ValueError, "A has %zd columns, and B has %zd rows", A.columns, B.rows);
+        else if (out.right != 1 && out.columns > 1)
+            PyErr_SetString(PyExc_ValueError, "rows of out must be contiguous");
+        else if (check_shape(view, "out", A.rows, B.columns) == 0)
+            RUN(multiply_loop, &A, &B, view->buf, out.down, upper);
+    }
+    return close_call(&call);
+}
+
 /* Checks that pairs of series (start, length, start, length) lie within X and Z. */
 static int check_pairs(const Py_buffer *pairs, const Py_buffer *X, const Py_buffer *Z)
 {
@@ -476,6 +527,8 @@ static PyMethodDef methods[] = {
     {"rounded", py_rounded, METH_VARARGS, "rounded(K, out): out = K * (2^31 - 1) as int32, for K from 0 to 1."},
     {"stored", py_stored, METH_VARARGS,
      "stored(Q, V, W, KV, KW, both): KV = Q @ V for a tile of integers; KW = Q' @ W if both are asked for."},
+    {"multiply", py_multiply, METH_VARARGS,
+     "multiply(A, B, out, upper): out += A @ B; if upper, entries below the diagonal of a square out may be left out."},
     {"alignments", py_alignments, METH_VARARGS,
      "alignments(a, X, Z, out, pairs): out = log of the sum over all alignments of the series X[i:i + m] and Z[j:j + n], for"
      " pairs (i, m, j, n), of the product of g / (2 - g), g = exp(-a |x - z|^2)."},
@@ -1168,6 +1221,80 @@ TARGET static int stored_loop(const int32_t *Q, Py_ssize_t h, Py_ssize_t w, cons
     return 0;
 }
 
+/* strips[i / unit][l][i % unit] = A[i, l] for rows i < n and columns l < k; the last strip is filled up with 0. */
+INLINE void gather(const real *A, Py_ssize_t down, Py_ssize_t right, Py_ssize_t n, Py_ssize_t k, const int unit,
+                   REAL *strips)
+{
+    for (Py_ssize_t first = 0; first < n; first += unit, strips += unit * k) {
+        const real *from = A + first * down;
+        if (n - first < unit) {
+            memset(strips, 0, unit * k * sizeof(REAL));
+            for (Py_ssize_t l = 0; l < k; l++)
+                for (Py_ssize_t i = 0; i < n - first; i++) strips[l * unit + i] = from[i * down + l * right];
+        } else if (down == 1) {
+            for (Py_ssize_t l = 0; l < k; l++) memcpy(strips + l * unit, from + l * right, unit * sizeof(REAL));
+        } else {
+            for (Py_ssize_t l = 0; l < k; l++)
+                UNROLL for (int i = 0; i < unit; i++) strips[l * unit + i] = from[i * down + l * right];
+        }
+    }
+}
+
+#define HIGH (ACCUMULATORS / VECS)
+#define BROAD (VECS * LANES)
+
+/* out += A B for HIGH rows of A, [term][row], and BROAD columns of B, [term][column]; `rows` and `columns` exist. */
+TARGET static void block_product(const REAL *a, const vec *b, Py_ssize_t k, real *out, Py_ssize_t down,
+                                 Py_ssize_t rows, Py_ssize_t columns)
+{
+    vec sum[HIGH * VECS];
+    memset(sum, 0, sizeof sum);
+    for (Py_ssize_t l = 0; l < k; l++, a += HIGH, b += VECS)
+        UNROLL for (int r = 0; r < HIGH; r++)
+            UNROLL for (int v = 0; v < VECS; v++) sum[r * VECS + v] += a[r] * b[v];
+    if (rows >= HIGH && columns >= BROAD) {
+        UNROLL for (int r = 0; r < HIGH; r++)
+            UNROLL for (int v = 0; v < VECS; v++) {
+                vec before;
+                memcpy(&before, out + r * down + v * LANES, sizeof before);
+                before += sum[r * VECS + v];
+                memcpy(out + r * down + v * LANES, &before, sizeof before);
+            }
+        return;
+    }
+    REAL sums[HIGH * BROAD];
+    memcpy(sums, sum, sizeof sum);
+    for (Py_ssize_t r = 0; r < least(rows, HIGH); r++)
+        for (Py_ssize_t c = 0; c < least(columns, BROAD); c++) out[r * down + c] += sums[r * BROAD + c];
+}
+
+/* out += A B; `upper`: blocks wholly below the diagonal of out are left out. */
+TARGET static int multiply_loop(const Strided *A, const Strided *B, real *out, Py_ssize_t down, int upper)
+{
+    const Py_ssize_t m = A->rows, n = B->columns, k = A->columns, depth = least(DEPTH, k);
+    const Py_ssize_t wide = quotient_up(n, BROAD) * BROAD, tall = quotient_up(least(TALL, m), HIGH) * HIGH;
+    const real *a = A->start, *b = B->start;
+    void *memory = malloc((wide + tall) * depth * sizeof(REAL) + 64);
+    if (!memory) return -1;
+    REAL *const right = (REAL *)(((uintptr_t)memory + 63) / 64 * 64), *const left = right + wide * depth;
+    for (Py_ssize_t l = 0; l < k; l += DEPTH) {
+        const Py_ssize_t terms = least(DEPTH, k - l);
+        gather(b + l * B->down, B->right, B->down, n, terms, BROAD, right);
+        for (Py_ssize_t top = 0; top < m; top += TALL) {
+            const Py_ssize_t rows = least(TALL, m - top);
+            gather(a + top * A->down + l * A->right, A->down, A->right, rows, terms, HIGH, left);
+            for (Py_ssize_t j = upper ? top / BROAD * BROAD : 0; j < n; j += BROAD)
+                for (Py_ssize_t i = 0; i < (upper ? least(rows, j + BROAD - top) : rows); i += HIGH)
+                    block_product(left + i * terms, (vec *)(right + j * terms), terms, out + (top + i) * down + j,
+                                  down, rows - i, n - j);
+        }
+    }
+    free(memory);
+    return 0;
+}
+
+#undef HIGH
+#undef BROAD
 #undef SPLAT
 #undef LANES
 #undef SHIFT

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from scipy.spatial.distance import cdist
 
+from . import native
 from .arrays import Array, asarray_like, eps, eye, host, is_foreign, largest, linalg_errors, namespace
 from .blas import single_blas
 from .tiles import in_threads, slices
@@ -17,7 +18,8 @@ from .tiles import in_threads, slices
 SMALL = 1_500  # rows: below it LAPACK gains nothing from threads
 LAPACK_32BIT = 32_767  # rows: from here on the workspace of syevd overflows a 32-bit integer
 BLOCKS = 4  # of a triangular matrix
-PANEL, HEIGHT = 128, 256  # columns of a Cholesky factor that are computed at once, and rows of each in a thread
+PANEL = 256  # columns of a Cholesky factor that are computed at once
+EACH = 2  # slices of their rows for each thread
 LAPACK = "mercer-lapack"  # the name of a thread that may outlive an interrupted call
 POLL_SECONDS = 0.05
 
@@ -61,38 +63,46 @@ def interruptible(f: Callable, *args: Any) -> Any:
     return future.result()
 
 
-def has_cholesky(A: Array, shift: float, single: bool = False) -> bool:
-    """Return True if A + shift·I has a Cholesky factor: if no eigenvalue of A is below −shift.
+def has_cholesky(A: Any, shift: float, single: bool = False) -> bool:
+    """Return True if A + shift·I of an operator A has a Cholesky factor: if no eigenvalue of A is below −shift.
 
-    Blocks of columns are computed from left to right: L_ik = (A_ik − Σ_j L_ij L_kjᵀ) L_kk⁻ᵀ. ``single`` computes in
-    single precision. The threads of BLAS are not used: they spend most of their time waiting on a busy machine.
+    Panels of columns are computed from left to right: L_ik = (A_ik − Σ_j L_ij L_kjᵀ) L_kk⁻ᵀ, and A is not stored.
+    ``single`` computes in single precision. The threads of BLAS are not used: they spend most of their time waiting on
+    a busy machine.
     """
-    if is_foreign(A):
+    n, dtype = A.shape[0], np.dtype(np.float32 if single else np.float64)
+    if is_foreign(A.root):
         try:
-            namespace(A).linalg.cholesky(A + shift * eye(A.shape[0], A))
+            namespace(A.root).linalg.cholesky(A.dense() + shift * eye(n, A.root))
         except linalg_errors():
             return False
         return True
-    L = np.empty(A.shape, np.float32 if single else np.float64)
-    potrf, trtri = scipy.linalg.lapack.get_lapack_funcs(("potrf", "trtri"), (L,))
+    potrf, trtri = scipy.linalg.lapack.get_lapack_funcs(("potrf", "trtri"), dtype=dtype)
+    panels: dict[int, np.ndarray] = {}  # those of L, by their first row and column
 
-    def left(i: slice, k: slice) -> np.ndarray:
-        """Return A_ik − Σ_j L_ij L_kjᵀ."""
-        return A[i, k].astype(L.dtype) - L[i, : k.start] @ L[k, : k.start].T
-
-    def column(k: slice, inverse: np.ndarray, lane: Iterable[slice]) -> None:
+    def left(k: slice, panel: np.ndarray, lane: Iterable[slice]) -> None:
+        """Σ_j L_ij L_kjᵀ − A_ik of some rows of the panel k."""
         for i in lane:
-            rows = slice(k.stop + i.start, k.stop + i.stop)
-            L[rows, k] = left(rows, k) @ inverse.T
+            own = panel[i.start - k.start : i.stop - k.start]
+            np.negative(A.tile(i, k), out=own, casting="same_kind")
+            for start, L in panels.items():
+                native.add_product(own, L[i.start - start : i.stop - start], L[k.start - start : k.stop - start].T)
 
-    with single_blas:
-        for k in slices(len(A), PANEL):
-            block = left(k, k)
-            L_kk, failed = potrf(block + shift * np.eye(len(block), dtype=L.dtype), lower=True)
+    def turned(panel: np.ndarray, turn: np.ndarray, lane: Iterable[slice]) -> None:
+        for i in lane:
+            panel[i] = native.matmul(panel[i], turn)
+
+    with single_blas as threads:
+        for k in slices(n, PANEL):
+            panel, width = np.empty((n - k.start, k.stop - k.start), dtype), k.stop - k.start
+            height = max(PANEL, -(-(n - k.start) // (EACH * threads)))
+            in_threads(partial(left, k, panel), slices(n, height, k.start))
+            L_kk, failed = potrf(np.diag(np.full(width, shift, dtype)) - panel[:width], lower=True)
             if failed:
                 return False
-            if k.stop < len(A):
-                in_threads(partial(column, k, trtri(L_kk, lower=True)[0]), slices(len(A) - k.stop, HEIGHT))
+            panel[:width] = L_kk
+            in_threads(partial(turned, panel, -trtri(L_kk, lower=True)[0].T), slices(len(panel), height, width))
+            panels[k.start] = panel
     return True
 
 
@@ -121,12 +131,19 @@ def times_upper(K: Array, R: Array) -> Array:
     """Return K @ R for an upper triangular R, in four blocks of columns: five eighths of the operations."""
     if is_foreign(K):
         return K @ R
-    out = np.empty((len(K), len(R)))
+    out = np.zeros((len(K), len(R)))
     for block in np.array_split(np.arange(len(R)), BLOCKS):
         if len(block):
             start, end = block[0], block[-1] + 1
-            np.matmul(K[:, :end], R[:end, start:end], out=out[:, start:end])
+            native.add_product(out[:, start:end], K[:, :end], R[:end, start:end])
     return out
+
+
+def mirrored(A: Array) -> Array:
+    """Return the symmetric matrix with the entries of A on and above the diagonal."""
+    xp = namespace(A)
+    upper = xp.triu(A)
+    return upper + xp.triu(A, k=1).T
 
 
 def cityblock(X: Array, Z: Array) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, in_place, is_foreign, namespace
+from .blas import single_blas
 
 try:
     from . import _native  # type: ignore[attr-defined]
@@ -59,6 +60,52 @@ def profile(kernel: Any, t: Array) -> Any:
         return kernel.profile(np.maximum(t, 0, out=t))
     _native.profile(*_profile(kernel), t)
     return t
+
+
+def matmul(A: Array, B: Array) -> Array:
+    """Return A @ B, in one thread; see :func:`_multiplies`."""
+    if not _multiplies(A, B):
+        return A @ B
+    out = np.zeros((A.shape[0], B.shape[1]), A.dtype)
+    _native.multiply(A, B, out, False)
+    return out
+
+
+def add_product(total: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+    """Add A @ B to a part of a matrix, in one thread."""
+    if _multiplies(A, B) and total.dtype == A.dtype:
+        _native.multiply(A, B, total, False)
+    else:
+        total += A @ B
+
+
+def add_gram(total: Array, F: Array) -> None:
+    """Add FᵀF to a symmetric matrix in float64; entries below the diagonal may be left out, in one thread."""
+    if not _multiplies(F, F):
+        total += namespace(F).astype(F.T @ F, total.dtype, copy=False)
+    elif F.dtype == total.dtype:
+        _native.multiply(F.T, F, total, True)
+    else:
+        out = np.zeros(total.shape, F.dtype)
+        _native.multiply(F.T, F, out, True)
+        total += out
+
+
+def _multiplies(A: Array, B: Array) -> bool:
+    """Return True if the extension is faster than a product by one thread of BLAS.
+
+    With AVX-512, it is: BLAS libraries use these instructions on some processors that have them, not on all.
+    """
+    return (
+        _native is not None
+        and _native.active() == "avx512"
+        and single_blas.users > 0
+        and isinstance(A, np.ndarray)
+        and isinstance(B, np.ndarray)
+        and A.dtype == B.dtype
+        and A.dtype in TILE_COLUMNS
+        and A.ndim == B.ndim == 2
+    )
 
 
 def expanded(kernel: Any, Z: Array) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None:

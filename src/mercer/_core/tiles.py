@@ -206,9 +206,9 @@ def _entries(x: Array = None) -> float:
     return min(CACHE_ENTRIES, budget_entries())
 
 
-def slices(n: int, height: int) -> list[slice]:
-    """Return slices of ``height`` rows that cover ``range(n)``."""
-    return [slice(i, min(i + height, n)) for i in range(0, max(n, 1), height)]
+def slices(n: int, height: int, start: int = 0) -> list[slice]:
+    """Return slices of ``height`` rows that cover ``range(start, n)``; one empty slice if there are none."""
+    return [slice(i, min(i + height, n)) for i in range(start, max(n, start + 1), height)]
 
 
 def budget_bytes() -> float:

@@ -1,14 +1,13 @@
 """The base classes of kernels: functions of two rows, usually a profile of one statistic of the pair."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
@@ -16,6 +15,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from .._core import arrays, native
 from .._core.arrays import Array, asarray_like, hstack, namespace
 from .._core.keywords import Keywords
+from .._core.tiles import in_threads
 from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
 K = TypeVar("K", bound="Kernel")
@@ -255,9 +255,9 @@ class Radial(Profile):
         k = native.expanded(kernel, X)
         if k is not None:
             x2 = sqnorms(X)
-            return lambda i, j: k(x2[i], x2[j], X[i] @ X[j].T)
+            return lambda i, j: k(x2[i], x2[j], native.matmul(X[i], X[j].T))
         left, right = _factors(X)
-        return lambda i, j: native.profile(kernel, left[i, :] @ right[j, :].T)
+        return lambda i, j: native.profile(kernel, native.matmul(left[i, :], right[j, :].T))
 
     def wide_gram(self, X: Array) -> np.ndarray | None:
         kernel = self.ready(X.shape[1])
@@ -331,14 +331,14 @@ def _radial_tile(kernel: Any, Z: Array) -> Callable[[Array], Any]:
     if k is not None:
         return lambda x: _about(origin, x, Z, z2, k)
     right = _factors(Z)[1]
-    return lambda x: native.profile(kernel, _factors(x - origin)[0] @ right.T)
+    return lambda x: native.profile(kernel, native.matmul(_factors(x - origin)[0], right.T))
 
 
 def _about(origin: np.ndarray, x: np.ndarray, Z: np.ndarray, z2: np.ndarray, k: Callable) -> np.ndarray:
     """Return k(x, Z), with distances about the origin from inner products."""
     dtype = np.result_type(x, Z)
     x, Z, z2 = (x - origin).astype(dtype, copy=False), Z.astype(dtype, copy=False), z2.astype(dtype, copy=False)
-    return k(sqnorms(x), z2, x @ Z.T)
+    return k(sqnorms(x), z2, native.matmul(x, Z.T))
 
 
 def _factors(X: Array) -> tuple[Array, Array]:
@@ -452,18 +452,27 @@ def is_wide(X: Array) -> bool:
 def inner_products(X: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
     """Return XXᵀ in float64, of rows about ``origin`` if it is given, by a product for each block of columns.
 
-    BLAS computes one half of each product and adds it in place, so that only the result is large.
+    One half of each product is computed and added in place, so that only the result is large.
     """
-    G = np.zeros((len(X), len(X)), order="F")
-    for start in range(0, X.shape[1], BLOCK_COLUMNS):
-        block = X[:, start : start + BLOCK_COLUMNS].astype(float)
-        if origin is not None:
-            block -= origin[start : start + BLOCK_COLUMNS]
-        G = dsyrk(1.0, block.T, 1.0, G, trans=True, overwrite_c=True)
+    n, columns = X.shape
+    G, block = np.zeros((n, n)), np.empty((n, min(columns, BLOCK_COLUMNS)))
+
+    def copy_rows(start: int, lane: Iterable[slice]) -> None:
+        stop = start + block.shape[1]
+        for i in lane:
+            np.subtract(X[i, start:stop], 0.0 if origin is None else origin[start:stop], out=block[i], dtype=float)
+
+    def add_rows(lane: Iterable[slice]) -> None:
+        for i in lane:
+            native.add_product(G[i, i.start :], block[i], block[i.start :].T)
+
+    for start in range(0, columns, BLOCK_COLUMNS):
+        block = block[:, : columns - start]
+        in_threads(partial(copy_rows, start), row_slices(G))
+        in_threads(add_rows, row_slices(G))
     for i in row_slices(G):
-        G[i, : i.start] = G[: i.start, i].T
-        G[i, i] = np.triu(G[i, i]) + np.triu(G[i, i], 1).T
-    return G.T  # in C order
+        G[i.start :, i] = G[i, i.start :].T
+    return G
 
 
 def row_slices(G: np.ndarray) -> list[slice]:
@@ -473,7 +482,7 @@ def row_slices(G: np.ndarray) -> list[slice]:
 
 def dot(X: Array, Z: Array) -> Array:
     """Return xᵢᵀzⱼ of dense or sparse rows, as a dense matrix."""
-    return safe_sparse_dot(X, Z.T, dense_output=True) if issparse(X) or issparse(Z) else X @ Z.T
+    return safe_sparse_dot(X, Z.T, dense_output=True) if issparse(X) or issparse(Z) else native.matmul(X, Z.T)
 
 
 def sqnorms(X: Array) -> Array:

@@ -17,6 +17,7 @@ from .._core.arrays import (
     zeros,
 )
 from .._core.dense import inverse_of_lower
+from .._core.native import matmul
 from .._core.tiles import map_rows
 from .operators import Operator
 
@@ -67,7 +68,9 @@ def _drawn(p: Array, rng: np.random.Generator) -> np.ndarray:
 def _eliminated(columns: Array, F: Array, F_new: Array, L: Array) -> Array:
     """Return (columns − F F_newᵀ) L⁻ᵀ, the new columns of the factor."""
     turn = cast(inverse_of_lower(L).T, F.dtype)
-    return map_rows(lambda column, f: (column - f @ F_new.T) @ turn, columns, F, width=L.shape[0] + F.shape[1])
+    return map_rows(
+        lambda column, f: matmul(column - matmul(f, F_new.T), turn), columns, F, width=L.shape[0] + F.shape[1]
+    )
 
 
 def _rejection_cholesky(H: Array, before: Array, rng: np.random.Generator, floor: float) -> tuple[np.ndarray, Array]:

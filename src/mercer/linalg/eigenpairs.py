@@ -218,14 +218,12 @@ def _both_ends(A: Operator, upper: Array, error: float) -> tuple[Array, str]:
     n, xp = A.shape[0], namespace(upper)
     missed = f"negative eigenvalues below {VISIBLE:.0e} of the largest one may have been missed"
     if n <= CHOLESKY_ROWS:
+        single = n * float(np.finfo(np.float32).eps) * largest(abs(double(A.diag())))
+        enough = n > DOUBLE_ROWS and 2 * single <= VISIBLE * largest(upper)
+        stored = A if hasattr(A.gram, "tile") else Dense(A.dense())
+        if has_cholesky(stored, single if enough else error, enough):
+            return upper, missed if enough else ""
         matrix = A.dense()
-        single = n * float(np.finfo(np.float32).eps) * largest(abs(xp.linalg.diagonal(matrix)))
-        if n > DOUBLE_ROWS and 2 * single <= VISIBLE * largest(upper):
-            definite, note = has_cholesky(matrix, single, single=True), missed
-        else:
-            definite, note = has_cholesky(matrix, error), ""
-        if definite:
-            return upper, note
         if n <= SMALL:
             return xp.linalg.eigvalsh(matrix), ""
         return xp.concat([upper, _below_zero(matrix, largest(upper), error)]), ""

@@ -4,6 +4,7 @@
 only the members of :class:`Operator`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -27,7 +28,8 @@ from .._core.arrays import (
     shared,
     zeros,
 )
-from .._core.tiles import for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
+from .._core.dense import mirrored
+from .._core.tiles import fold_rows, for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
 from ..kernels import Kernel
 from ..kernels.base import is_wide
 
@@ -82,6 +84,12 @@ class Operator(Protocol):
         """Return A as a new float64 array."""
 
 
+def _summed_gram(add: Callable[..., None], F: Array, *others: Array) -> Array:
+    """Return the sum of the Gram matrices that ``add`` adds for tiles of rows, in float64."""
+    r = F.shape[1]
+    return mirrored(fold_rows(add, lambda: (zeros((r, r), F),), F, *others, width=r)[0])
+
+
 class Uncentred:
     """The members of an operator that is not centred: J is the identity."""
 
@@ -110,7 +118,7 @@ class Uncentred:
 
     def congruence(self, F: Array) -> Array:
         """Return FᵀF in float64."""
-        return sum_rows(lambda f: double(f.T @ f), F, width=F.shape[1])
+        return _summed_gram(lambda sums, f: native.add_gram(sums[0], f), F)
 
     def coarse(self) -> Any:
         """Return the operator itself."""
@@ -174,6 +182,9 @@ class Gram(Uncentred):
 
     def block(self, index: np.ndarray) -> Array:
         return self.kernel(rows(self.X, index), rows(self.X, index))
+
+    def tile(self, i: slice, j: slice) -> Array:
+        return double(self.kernel(rows(self.X, i), rows(self.X, j)))
 
     def repeated(self) -> "Gram | Dense":
         """Return K for many products: its tiles are stored if that is faster and they fit the memory budget.
@@ -277,6 +288,9 @@ class Dense(Uncentred):
     def block(self, index: np.ndarray) -> Array:
         return columns(rows(self.K, index), index)
 
+    def tile(self, i: slice, j: slice) -> Array:
+        return double(self.K[i, j])
+
     def dense(self) -> Array:
         xp = namespace(self.K)
         return xp.astype(self.K, xp.float64, copy=True)
@@ -358,11 +372,10 @@ class Covariance:
         """Return FᵀJJᵀF, in float64 over tiles of rows."""
         means = sum_rows(lambda s, f: s.T @ f, self._S, F, width=F.shape[1])
 
-        def tile(f: Array, root: Array, g: Array) -> Array:
-            JtF = root * (f - g @ means)
-            return self.xp.astype(JtF.T @ JtF, self.xp.float64, copy=False)
+        def add(sums: tuple[Array, ...], f: Array, root: Array, g: Array) -> None:
+            native.add_gram(sums[0], root * (f - native.matmul(g, means)))
 
-        return sum_rows(tile, F, self.root, self.G, width=F.shape[1])
+        return _summed_gram(add, F, self.root, self.G)
 
     def columns(self, index: np.ndarray) -> Array:
         JE = rows(self.root, index)[:, 0] * self.gram.columns(index)
@@ -373,20 +386,26 @@ class Covariance:
     def block(self, index: np.ndarray) -> Array:
         return rows(self.columns(index), index)
 
+    def tile(self, i: slice, j: slice) -> Array:
+        """Return the entries of some rows and columns, in float64, if ``gram`` has a method ``tile`` too."""
+        return self._centred(self.xp.asarray(self.gram.tile(i, j), copy=True), i, j)
+
     def dense(self) -> Array:
-        """Return √w (K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ) √w, computed in place in the array of K."""
-        A, G = self.gram.dense(), double(self.G)
-        KS = self.KS = A @ self.S
-        SKS, root = self.S.T @ KS, double(self.root)
-        several = SKS.shape[0] > 1
-
-        def centre(i: slice) -> None:
-            """Centre a tile of rows in place, while it is in the cache."""
-            tile = A[i, :]
-            tile -= KS[i, :] @ G.T if several else KS[i, :]
-            tile += (G[i, :] @ SKS) @ G.T - G[i, :] @ KS.T if several else SKS - KS.T
-            tile *= root[i, :]
-            tile *= root.T
-
-        for_rows(centre, self.shape[0], self.shape[0], A)
+        A = self.gram.dense()
+        self.KS = A @ self.S
+        every = slice(0, self.shape[0])
+        for_rows(
+            lambda i: self._centred(A[i, :], i, every), self.shape[0], self.shape[0], A
+        )  # while it is in the cache
         return A
+
+    def _centred(self, K: Array, i: slice, j: slice) -> Array:
+        """Return √w (K − KS Gᵀ − (KS Gᵀ)ᵀ + G SᵀKS Gᵀ) √w, in place, of the entries K of some rows and columns."""
+        KS, G, root = self.KS, double(self.G), double(self.root)
+        SKS = self.S.T @ KS
+        several = SKS.shape[0] > 1
+        K -= KS[i, :] @ G[j, :].T if several else KS[i, :]
+        K += (G[i, :] @ SKS) @ G[j, :].T - G[i, :] @ KS[j, :].T if several else SKS - KS[j, :].T
+        K *= root[i, :]
+        K *= root[j, :].T
+        return K

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from .._core import native
 from .._core.arrays import (
     Array,
     asarray_like,
@@ -26,7 +27,7 @@ from .._core.arrays import (
     zeros,
 )
 from .._core.dask import computed, is_lazy
-from .._core.dense import inverse_of_lower, pivoted_cholesky, times_upper
+from .._core.dense import inverse_of_lower, mirrored, pivoted_cholesky, times_upper
 from .._core.fields import Numbers
 from .._core.memory import check_memory
 from .._core.registry import stored
@@ -165,12 +166,13 @@ class Basis:
             first += cast(w, f.dtype) @ f  # BLAS cannot multiply by a broadcast scalar
             if weights is not None:
                 f *= cast(namespace(w).sqrt(w), f.dtype)[:, None]
-            second += double(f.T @ f)
+            native.add_gram(second, f)
             diagonal += w @ double(self.kernel.diag(x))
 
         start = lambda: (zeros((m,), self.R), zeros((m, m), self.R), zeros((1,), self.R))  # noqa: E731
         given = (X,) if weights is None else (X, weights)
         first, second, diagonal = fold_rows(add, start, *given, width=max(1, m // TALL))
+        second = mirrored(second)
         if not turned:
             first, second = self.R.T @ first, self.R.T @ second @ self.R
         count = float(X.shape[0] if weights is None else _sum(weights))

@@ -12,7 +12,7 @@ from .._core.tiles import map_rows
 from ..kernels import Kernel
 from ..kernels.base import in_float64
 from ..linalg.eigenpairs import Report, rounding
-from ..linalg.operators import Covariance, Gram
+from ..linalg.operators import Covariance, Dense, Gram
 
 
 @stored("kernels.PositivePart")
@@ -133,7 +133,7 @@ def reported(kernel: Kernel, report: Report) -> Report:
 def _is_definite(matrix: Array, A: Covariance, floor: float) -> bool:
     """Return True if the matrix, with the rounding error of its largest eigenvalue added, has a Cholesky factor."""
     size = max(float(namespace(matrix).linalg.matrix_norm(matrix)), floor)
-    return size == 0 or has_cholesky(matrix, rounding(A.shape[0], A.root) * size)
+    return size == 0 or has_cholesky(Dense(matrix), rounding(A.shape[0], A.root) * size)
 
 
 def _of_spectrum(kernel: Kernel, X: Array, A: Covariance, matrix: Array, floor: float) -> Kernel:
