@@ -54,8 +54,8 @@ def smooth(rng):
 
 
 DATA = [narrow, wide, clustered, far_away, of_low_rank, many_columns, rough, smooth]
-# Spectra that hardly decay: a factor of low rank is no preconditioner for them. Davidson gives up after 30 passes, or
-# needs nearly as many.
+# Spectra that hardly decay: a factor of low rank is no preconditioner for them. Davidson gives up after 30 passes if
+# its tolerance is small, or needs nearly as many.
 SLOW = [narrow, many_columns]
 # The variance is a thousandth of k(x, x): in single precision residuals end near Davidson's tolerance, above it on some
 # processors.
@@ -80,7 +80,7 @@ def test_iterative_solvers_agree_with_lapack_to_their_tolerance(data, solver, to
     if data not in SLOW or solver == "lanczos":
         check_note(model, gives_up=False)
     elif center:
-        check_note(model, gives_up=(data, solver) != (narrow, "davidson"))
+        check_note(model, gives_up=solver != "davidson")
     assert model.solver_.residual <= tol
     np.testing.assert_allclose(
         model.explained_variance_, exact.explained_variance_, atol=tol**2 * scale + 1e-13 * scale
@@ -251,7 +251,7 @@ def test_callbacks_hear_of_each_pass():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("solver, n", [("exact", 4000), ("davidson", 30_000)])
+@pytest.mark.parametrize("solver, n", [("exact", 4000), ("davidson", 150_000)])
 def test_ctrl_c_is_answered_and_leaves_nothing_half_fitted(solver, n):
     """The fit takes many seconds; an interrupt in its midst ends the process long before that."""
     script = f"""

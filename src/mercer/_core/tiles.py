@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
+from . import cpus
 from .arrays import Array, cast, is_foreign, namespace, zeros
 from .blas import single_blas, single_threaded
 from .dask import fold_blocks, is_lazy
@@ -34,6 +35,7 @@ SHARE_ENTRIES = 10**8  # of a kernel matrix: a few tenths of a second
 SMALL_SIDE = 128  # of square tiles where there are few rows: the upper tiles are then little more than half of all
 TEMPORARIES = 2  # arrays of the size of a tile that a kernel allocates at once
 BYTES = 8
+SHARES = 16  # of rows, so that threads have the same work, unless a tile then fills less than half of the cache
 LANES = 8  # partial sums, whatever the number of threads
 MOST_THREADS = 256  # beside the threads that call
 PASS = "pass over the kernel matrix"
@@ -53,19 +55,22 @@ def map_rows(f: Callable[..., Array], *arrays: Array, width: int) -> Array:
         return f(*arrays)
     if xp is not np:
         return xp.concat([f(*(a[tile, ...] for a in arrays)) for tile in tiles])
-    with single_blas:
-        first = f(*(a[tiles[0]] for a in arrays))
     if len(tiles) == 1:
-        return first
-    out = np.empty((n, *first.shape[1:]), first.dtype)
-    out[tiles[0]] = first
+        with single_blas:
+            return f(*arrays)
+    out: list[np.ndarray] = []  # empty until the first tile shows the shape and the dtype
+    lock = threading.Lock()
 
     def work(lane: Iterable[slice]) -> None:
         for tile in lane:
-            out[tile] = f(*(a[tile] for a in arrays))
+            part = f(*(a[tile] for a in arrays))
+            with lock:
+                if not out:
+                    out.append(np.empty((n, *part.shape[1:]), part.dtype))
+            out[0][tile] = part
 
-    in_threads(work, tiles[1:])
-    return out
+    in_threads(work, tiles)
+    return out[0]
 
 
 def for_rows(f: Callable[[slice], None], n: int, width: int, x: Array) -> None:
@@ -196,7 +201,8 @@ def upper_tiles(n: int, x: Array) -> list[tuple[slice, slice]]:
 
 def row_tiles(n: int, width: int, x: Array = None) -> list[slice]:
     """Return slices of n rows for tiles of arrays like ``x`` (default NumPy); one slice if n is 0."""
-    return slices(n, max(1, int(_entries(x) // max(1, width))))
+    height = int(_entries(x) // max(1, width))
+    return slices(n, max(1, height if is_foreign(x) else min(height, max(height // 2, n // SHARES))))
 
 
 def _entries(x: Array = None) -> float:
@@ -262,6 +268,7 @@ def in_threads(work: Callable[[Iterator], Any], items: Sequence, name: str | Non
 
         if count == 1:
             return run(0)
+        cpus.keep_apart()
         others = [_pool().submit(run, thread) for thread in range(1, count)]
         try:
             results = [run(0), *(other.result() for other in others)]
@@ -277,11 +284,16 @@ def in_threads(work: Callable[[Iterator], Any], items: Sequence, name: str | Non
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Return a pool of threads that is kept: to start new threads takes as long as a pass over a few thousand rows."""
-    return ThreadPoolExecutor(MOST_THREADS, "mercer")
+    return ThreadPoolExecutor(MOST_THREADS, "mercer", cpus.register)
+
+
+def _forget_threads() -> None:
+    _pool.cache_clear()
+    cpus.forget()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of them
+    os.register_at_fork(after_in_child=_forget_threads)  # a forked process has none of them
 
 
 def followed(name: str | None, items: Sequence) -> Iterator:

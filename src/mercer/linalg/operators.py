@@ -43,6 +43,8 @@ class Operator(Protocol):
 
     ``points`` are the rows of data that A is computed from, or None; ``root`` is √w of shape (n, 1), ones for rows
     without weights. ``gram`` is K, also an operator: A itself if nothing is centred (J = I, see :class:`Uncentred`).
+    If ``gram`` has a method ``tile(i, j)``, the entries of slices of rows and columns in float64, negative eigenvalues
+    are searched for without a dense matrix.
     """
 
     @property

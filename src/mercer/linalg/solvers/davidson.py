@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._core.arrays import Array, asarray_like, eye, namespace, sqnorms
+from ..._core.arrays import Array, asarray_like, columns, eye, namespace, row_numbers, rows, sqnorms
 from ..._core.registry import register
 from ..._core.tiles import map_rows, sum_rows
 from ..cholesky import rpcholesky
@@ -12,7 +12,8 @@ from ..operators import Operator
 from ..ritz import TINY, Ritz, norms, orthonormal, polished, projection, rayleigh_ritz
 
 EXTRA = 5  # vectors in addition to q: they separate the q pairs from the next eigenvalues
-RANK = (60, 200)  # limits of the rank of the factor: n/40 between them, and at least 4 for each component
+FEWEST = 12  # vectors to multiply by: fewer take as long
+RANK = (60, 250)  # limits of the rank of the factor: n/40 between them, and at least 4 for each component
 MOST_BLOCKS = 8  # the basis may have this many times the columns of its first block, then it is restarted …
 ROOM = 2 * 10**6  # … or this many entries, if there are few rows
 NEARNESS = 0.02  # relative to θ: a pole closer than this to θ belongs to a vector that is already in the basis
@@ -73,10 +74,10 @@ class Davidson:
             enough = self.tol if last else max(FLOOR, self.tol * before / max(LESS * worst, TINY))
             if not worst > enough or passes >= self.max_passes:
                 return ritz
-            open_ = max(found - q, 0) + xp.nonzero(ritz.residuals[-q:] > (self.tol if last else FLOOR))[0]
+            open_ = _open(ritz, q, self.tol if last else FLOOR)
             if basis.shape[1] + open_.shape[0] > min(n, max(MOST_BLOCKS * width, ROOM // n)):
                 basis, images, S = ritz.vectors, ritz.images, eye(found, S) * ritz.values
-            pairs = (xp.take(part, open_, axis=-1) for part in (ritz.values, ritz.vectors, ritz.images))
+            pairs = rows(ritz.values, open_), columns(ritz.vectors, open_), columns(ritz.images, open_)
             new = orthonormal(xp.astype(factor.corrections(*pairs), A.dtype, copy=False), basis)
             if new.shape[1] == 0:
                 return ritz
@@ -85,6 +86,13 @@ class Davidson:
             S = xp.concat([xp.concat([S, across], axis=1), xp.concat([across.T, own], axis=1)])
             basis, images = xp.concat([basis, new], axis=1), xp.concat([images, A_new], axis=1)
             passes += 1
+
+
+def _open(ritz: Ritz, q: int, tol: float) -> np.ndarray:
+    """Return the numbers of the pairs whose residuals are above ``tol``, and of the next ones if these are few."""
+    extra = max(ritz.values.shape[0] - q, 0)
+    open_ = extra + row_numbers(namespace(ritz.residuals).nonzero(ritz.residuals[-q:] > tol)[0])
+    return np.append(np.arange(max(extra - max(FEWEST - len(open_), 0), 0), extra), open_)
 
 
 def rank_for(n: int, q: int) -> int:
