@@ -535,7 +535,7 @@ def test_preimages_that_need_numpy_say_so(there, name):
 
 
 def test_k_means_needs_numpy(there):
-    with dispatched(), pytest.raises(ValueError, match="choose='rpcholesky'"):
+    with dispatched(), pytest.raises(ValueError, match="choose='auto'"):
         KernelPCA(2, solver=Landmarks(20, choose="kmeans")).fit(there(ROWS))
 
 

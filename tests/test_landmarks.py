@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, issparse
 from sklearn.datasets import make_blobs
 
 from mercer import KernelPCA
 from mercer.eigen import Landmarks
-from mercer.kernels import RBF, Polynomial, Precomputed
+from mercer.kernels import RBF, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic
 from mercer.linalg.cholesky import rpcholesky
 from mercer.linalg.operators import Dense, Gram
 from mercer.rkhs import Basis
@@ -47,7 +48,7 @@ def test_pivots_are_distributed_as_if_drawn_one_at_a_time():
     np.testing.assert_allclose(counts, expected, atol=0.03)
 
 
-@pytest.mark.parametrize("choose", ["rpcholesky", "uniform", "kmeans"])
+@pytest.mark.parametrize("choose", ["auto", "rpcholesky", "uniform", "kmeans"])
 def test_more_landmarks_leave_less_outside(choose, X):
     shares = [
         KernelPCA(3, kernel=RBF(0.3), solver=Landmarks(m, choose), random_state=0).fit(X).solver_.outside_share
@@ -167,6 +168,52 @@ def test_every_cluster_gets_a_landmark():
     model = KernelPCA(7, kernel=RBF(1.0), solver=Landmarks(8), random_state=0).fit(X)
     nearest = np.argmin(np.linalg.norm(X[:, None] - model.anchors_, axis=2), axis=0)
     assert len(np.unique(y[nearest])) == 8
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.2), RBF(5.0), Matern(1.5, gamma=0.5), RBF(lengthscale=(1.0, 2.0, 0.5))], ids=repr
+)
+def test_landmarks_move_to_the_means_of_their_rows_where_these_explain_more(kernel, weighted):
+    """Each by the definition: its rows, their mean, and the sums of squares of both kernels."""
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    w = np.random.default_rng(1).integers(0, 3, 300).astype(float) if weighted else None
+    choices = ("rpcholesky", "auto")
+    pivots, found = (Landmarks(30, choose)(kernel.bind(X), X, 3, w, np.random.default_rng(2)) for choose in choices)
+    scale = 1 if kernel.lengthscale is None else np.asarray(kernel.lengthscale)
+    nearest = np.argmin(np.linalg.norm((X[:, None] - pivots) / scale, axis=2), axis=1)
+    weights, moved = np.ones(300) if w is None else w, 0
+    for j, z in enumerate(pivots):
+        own = nearest == j
+        mean = np.average(X[own], axis=0, weights=weights[own])
+        explained = [weights[own] @ kernel(X[own], point[None])[:, 0] ** 2 for point in (z, mean)]
+        np.testing.assert_allclose(found[j], mean if explained[1] > explained[0] else z, atol=1e-12)
+        moved += explained[1] > explained[0]
+    assert 0 < moved < 30 or kernel.gamma != 5.0  # a narrow kernel keeps some and moves others
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.1), RBF(1.0), Matern(1.5, gamma=0.1), RationalQuadratic(gamma=0.1)], ids=repr)
+@pytest.mark.parametrize("d", [3, 10])
+def test_moved_landmarks_leave_less_outside(kernel, d):
+    """Also on independent normal columns, where the pivots themselves are no better than rows drawn at random."""
+    X = np.random.default_rng(3).normal(size=(2000, d))
+    shares = {}
+    for choose in ("auto", "rpcholesky", "uniform"):
+        fits = [
+            KernelPCA(3, kernel=kernel, solver=Landmarks(60, choose), random_state=seed).fit(X) for seed in range(3)
+        ]
+        shares[choose] = np.mean([fit.solver_.outside_share for fit in fits])
+    assert shares["auto"] <= 1.02 * min(shares["rpcholesky"], shares["uniform"])
+
+
+def test_landmarks_of_other_kernels_and_of_sparse_rows_are_rows():
+    X = abs(np.random.default_rng(0).normal(size=(200, 4)))
+    rows = {row.tobytes() for row in X}
+    for kernel in (Laplacian(0.3), Matern(0.5, gamma=0.3), Polynomial(3, gamma=1.0), RBF(0.3) + Linear()):
+        assert {row.tobytes() for row in KernelPCA(2, kernel=kernel, solver=Landmarks(20)).fit(X).anchors_} <= rows
+    anchors = KernelPCA(2, kernel=RBF(0.3), solver=Landmarks(20)).fit(csr_array(X)).anchors_
+    assert issparse(anchors)
+    assert {row.tobytes() for row in anchors.toarray()} <= rows
 
 
 @pytest.mark.parametrize("choose", ["rpcholesky", "uniform"])

@@ -110,9 +110,13 @@ def test_rows_that_cannot_be_forgotten_exactly_are_refused(X, Z):
         mercer.remove(fixed, X)
     with pytest.raises(ValueError, match="not among its rows"):
         mercer.remove(fixed, np.repeat(X[:1], 40, axis=0))
-    chosen = KernelPCA(3, kernel=RBF(0.2), solver=Landmarks(60), random_state=0).fit(X)
+    chosen = KernelPCA(3, kernel=RBF(0.2), solver=Landmarks(60, "rpcholesky"), random_state=0).fit(X)
     with pytest.raises(ValueError, match="one of the landmarks"):
         mercer.remove(chosen, X)
+    for choose in ("auto", "kmeans"):
+        means = KernelPCA(3, kernel=RBF(0.2), solver=Landmarks(60, choose), random_state=0).fit(X)
+        with pytest.raises(ValueError, match="means of rows"):
+            mercer.remove(means, X[:5])
     faded = KernelPCA(3, kernel=RBF(0.2), solver=Landmarks(60, half_life=100)).partial_fit(X)
     with pytest.raises(ValueError, match="faded"):
         mercer.remove(faded, X[:5])

@@ -139,8 +139,8 @@ MUTANTS = [
     Mutant(
         "a tile skipped",
         "_core/tiles.py",
-        "    in_threads(work, tiles[1:])\n    return out",
-        "    in_threads(work, tiles[1:-1] or tiles[1:])\n    return out",
+        "    in_threads(work, tiles)\n    return out[0]",
+        "    in_threads(work, tiles[:-1])\n    return out[0]",
         TILES,
     ),
     Mutant(

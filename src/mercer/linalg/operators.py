@@ -390,7 +390,8 @@ class Covariance:
 
     def tile(self, i: slice, j: slice) -> Array:
         """Return the entries of some rows and columns, in float64, if ``gram`` has a method ``tile`` too."""
-        return self._centred(self.xp.asarray(self.gram.tile(i, j), copy=True), i, j)
+        gram: Any = self.gram
+        return self._centred(self.xp.asarray(gram.tile(i, j), copy=True), i, j)
 
     def dense(self) -> Array:
         A = self.gram.dense()

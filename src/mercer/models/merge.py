@@ -15,7 +15,7 @@ from .._core.dask import as_rows, is_lazy
 from ..kernels import Precomputed, as_kernel
 from ..kernels.objects import as_objects
 from ..rkhs.basis import Basis
-from ..rkhs.landmarks import Landmarks
+from ..rkhs.landmarks import Landmarks, are_means
 from ..rkhs.moments import Moments
 from .base import fitted_copy
 from .parameters import check_count, generator
@@ -67,7 +67,7 @@ def landmarks(kernel: Any, X: Any, n: int, *, random_state: Any = None) -> Array
     else:
         X = as_rows(X) if is_lazy(X) else check_array(X, accept_sparse="csr" if kernel.sparse else False, dtype=DTYPES)
     bound = kernel.bind(X)
-    return Landmarks(n)(bound, X, None, None, generator(random_state))
+    return Landmarks(n, "rpcholesky")(bound, X, None, None, generator(random_state))
 
 
 def merge(models: Iterable[Any]) -> Any:
@@ -113,7 +113,7 @@ def remove(model: Any, X: Any, sample_weight: Any = None) -> Any:
 
     The landmarks and the parameters of the kernel stay. An error is raised if the result would not be exact: if
     landmarks were exchanged, if the weights of earlier samples have decayed (``half_life``), or if a sample is itself a
-    landmark, which the model stores.
+    landmark, which the model stores, or may be part of one that is a mean of samples.
 
     Parameters
     ----------
@@ -146,6 +146,11 @@ def remove(model: Any, X: Any, sample_weight: Any = None) -> Any:
     if report.changes or report.solver.half_life is not None:
         why = "landmarks were exchanged" if report.changes else "earlier rows have faded (half_life)"
         raise ValueError(f"Rows cannot be removed exactly: {why}. Fit again without these rows.")
+    if are_means(report.solver, moments.basis):
+        raise ValueError(
+            "Rows cannot be removed exactly: the landmarks are means of rows, which the model stores. Fit again "
+            "without these rows, or use landmarks that are rows, Landmarks(choose='rpcholesky'), or points of your own."
+        )
     batch, weights = model._batch(X, sample_weight)
     _check_no_landmark(batch, moments.basis)
     left = moments - moments.basis.moments(batch, weights)

@@ -43,7 +43,6 @@ from .expansion import Expansion
 from .moments import Moments
 from .positive import reported
 
-TALL = 4  # a tile has this many times the rows that fit the cache: m × m matrices are added less often
 SINGLE_CONDITION = 1e3  # condition number of K_ZZ up to which single precision is enough for rows in single precision
 RAW_CONDITION = 1e5  # condition number of K_ZZ: below it, moments of k(x, Z) itself are accurate enough
 GRAM_ARRAYS = 3  # n × n in float64: the Gram matrix, its copy and its factor
@@ -171,7 +170,7 @@ class Basis:
 
         start = lambda: (zeros((m,), self.R), zeros((m, m), self.R), zeros((1,), self.R))  # noqa: E731
         given = (X,) if weights is None else (X, weights)
-        first, second, diagonal = fold_rows(add, start, *given, width=max(1, m // TALL))
+        first, second, diagonal = fold_rows(add, start, *given, width=max(1, m))
         second = mirrored(second)
         if not turned:
             first, second = self.R.T @ first, self.R.T @ second @ self.R

@@ -7,12 +7,27 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
-from .._core.arrays import Array, asarray_like, cast, eps, is_foreign, is_objects, library, namespace, row_numbers, rows
+from .._core.arrays import (
+    Array,
+    asarray_like,
+    cast,
+    eps,
+    is_foreign,
+    is_objects,
+    library,
+    namespace,
+    row_numbers,
+    rows,
+    sqnorms,
+)
 from .._core.dask import is_lazy, take
+from .._core.native import matmul
 from .._core.registry import register
+from .._core.tiles import map_rows
 from ..kernels import Kernel
+from ..kernels.base import Radial
 from ..kernels.width import DEFAULT_ROWS, MEDIAN_ROWS
 from ..linalg import eigenpairs
 from ..linalg.cholesky import rpcholesky
@@ -20,6 +35,7 @@ from ..linalg.operators import Gram
 from .basis import Basis
 
 ROWS_EACH = 10  # candidate rows for each landmark: a random subset if there are more rows
+PIVOTED = ("auto", "rpcholesky")
 MIN_HALF_LIFE = 1e-3  # number of rows; with this half-life only the last row has any weight
 LARGE = 100_000  # number of rows above which ``solver="auto"`` does not compute all pairs
 
@@ -29,8 +45,10 @@ LARGE = 100_000  # number of rows above which ``solver="auto"`` does not compute
 class Landmarks:
     """Kernel PCA inside the span of ``n`` landmarks, in one pass over the rows: O(nm²) time, O(m²) memory.
 
-    ``choose`` is ``"rpcholesky"`` (best), ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array of points.
-    ``n=None`` uses 10 for each component, at least 500.
+    ``choose`` is ``"auto"`` (best), ``"rpcholesky"``, ``"uniform"``, ``"kmeans"``, an array of row numbers, or an array
+    of points. ``"rpcholesky"`` draws rows by randomly pivoted Cholesky. ``"auto"`` does so too, and if the kernel is a
+    smooth function of the Euclidean distance (RBF, Matérn, …), it moves each of these points to the mean of the rows
+    that are nearest to it, wherever that represents them better. ``n=None`` uses 10 for each component, at least 500.
 
     ``refresh`` and ``half_life`` are for ``partial_fit``. If more than a share ``refresh`` of the variance of the
     latest rows is outside the span of the landmarks, or a clearly larger share than of earlier rows, some of the latest
@@ -51,7 +69,7 @@ class Landmarks:
     """
 
     n: int | None = None
-    choose: Any = "rpcholesky"
+    choose: Any = "auto"
     _: KW_ONLY
     refresh: float | None = 0.05
     half_life: float | None = None
@@ -152,11 +170,62 @@ def _given(choice: Any, X: Array) -> Any:
 
 
 def _by_rpcholesky(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:
+    return _pivots(kernel, X, m, weights, rng)[0]
+
+
+def _pivots(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Return landmarks, and the rows that they were drawn from with their weights."""
     part, some = sample_rows(X, ROWS_EACH * m, rng)
+    w = None if weights is None else take(weights, some)
     numbered = namespace(part).isdtype(part.dtype, "integral")
     gram = Gram(kernel, part) if numbered else Gram(kernel, part).coarse()
-    _, pivots = rpcholesky(gram, m, rng, None if weights is None else take(weights, some))
-    return rows(part, np.sort(pivots))
+    _, pivots = rpcholesky(gram, m, rng, w)
+    return rows(part, np.sort(pivots)), part, w
+
+
+def _automatic(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.random.Generator) -> Any:
+    Z, part, w = _pivots(kernel, X, m, weights, rng)
+    return _centred(kernel, part, Z, w) if _has_centres(kernel, Z) else Z
+
+
+def _has_centres(kernel: Any, Z: Array) -> bool:
+    """Return True if the mean of rows represents their images: for smooth kernels of the distance, and dense rows."""
+    smooth = isinstance(kernel, Radial) and kernel.distance is Radial.distance and not kernel.rough
+    return smooth and not issparse(Z)
+
+
+def are_means(solver: Landmarks, basis: Basis) -> bool:
+    """Return True if the landmarks of a basis, chosen by ``solver``, may be means of rows."""
+    choice = solver.choose if isinstance(solver.choose, str) else ""
+    return choice == "kmeans" or (choice == "auto" and _has_centres(basis.kernel, basis.Z))
+
+
+def _centred(kernel: Radial, X: Array, Z: Array, weights: Array | None) -> Array:
+    """Return Z with each point replaced by the mean x̄ of its own rows X, if Σk(x, x̄)² > Σk(x, z)² over these rows.
+
+    The sum is what φ(z) alone explains of their squared lengths. A row belongs to the nearest point.
+    """
+    bound, xp, m = kernel.ready(Z.shape[1]), namespace(Z), Z.shape[0]
+    origin = xp.mean(Z, axis=0)  # rounding errors of distances grow with the distance to the origin
+    x, z = bound.scaled(X - origin), bound.scaled(Z - origin)
+    half = sqnorms(z) / 2
+    nearest = row_numbers(map_rows(lambda x: xp.argmax(matmul(x, z.T) - half, axis=1), x, width=m))
+    w = xp.ones_like(x[:, :1]) if weights is None else cast(weights, X.dtype)[:, None]
+
+    def sums(values: Array) -> Array:
+        """Return Σwv over the rows of each point."""
+        if is_foreign(values):
+            own = asarray_like(nearest[:, None] == np.arange(m), values, values.dtype)
+            return own.T @ (w * values)
+        return csr_array((w[:, 0], (nearest, np.arange(len(nearest)))), shape=(m, len(nearest))) @ values
+
+    def explained(z: Array) -> Array:
+        return sums(bound.profile(sqnorms(x - rows(z, nearest))[:, None]) ** 2)
+
+    counts = sums(xp.ones_like(w))
+    means = sums(X - origin) / xp.where(counts > 0, counts, 1)
+    better = (explained(bound.scaled(means)) > explained(z)) & (counts > 0)
+    return cast(xp.where(better, means + origin, Z), X.dtype)
 
 
 def sample_rows(X: Array, most: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
@@ -174,7 +243,7 @@ def rows_for_fit(n: int, solver: Any, q: int | None, rng: np.random.Generator) -
     evenly = [np.linspace(0, n - 1, min(n, most)).astype(int) for most in (MEDIAN_ROWS, DEFAULT_ROWS)]
     setting = solver if hasattr(solver, "basis") else Landmarks()
     m, drawn, again = setting.count(q), np.empty(0, int), deepcopy(rng)
-    if isinstance(setting.choose, str) and setting.choose == "rpcholesky" and m < n:
+    if isinstance(setting.choose, str) and setting.choose in PIVOTED and m < n:
         drawn = np.arange(n) if n <= ROWS_EACH * m else again.choice(n, ROWS_EACH * m, replace=False)
     elif isinstance(setting.choose, str) and setting.choose == "uniform" and m < n:
         drawn = again.choice(n, m, replace=False)
@@ -197,10 +266,12 @@ def _by_kmeans(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.
     if is_foreign(X):
         raise ValueError(
             f"Landmarks(choose='kmeans') works on NumPy arrays, and the rows are of {library(X)}. Use "
-            "choose='rpcholesky', or 'uniform'."
+            "choose='auto', 'rpcholesky' or 'uniform'."
         )
     if is_objects(X):
-        raise ValueError("Landmarks(choose='kmeans') needs rows of numbers. Use choose='rpcholesky', or 'uniform'.")
+        raise ValueError(
+            "Landmarks(choose='kmeans') needs rows of numbers. Use choose='auto', 'rpcholesky' or 'uniform'."
+        )
     clusters = MiniBatchKMeans(m, n_init=1, random_state=int(rng.integers(2**31)))
     if is_lazy(X):
         X, some = sample_rows(X, ROWS_EACH * m, rng)
@@ -208,4 +279,9 @@ def _by_kmeans(kernel: Kernel, X: Array, m: int, weights: Array | None, rng: np.
     return clusters.fit(X, sample_weight=weights).cluster_centers_.astype(X.dtype)
 
 
-CHOICES: dict[str, Callable] = {"rpcholesky": _by_rpcholesky, "uniform": _uniform, "kmeans": _by_kmeans}
+CHOICES: dict[str, Callable] = {
+    "auto": _automatic,
+    "rpcholesky": _by_rpcholesky,
+    "uniform": _uniform,
+    "kmeans": _by_kmeans,
+}

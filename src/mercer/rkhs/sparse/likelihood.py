@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ..._core import native
 from ..._core.arrays import Array
 from ..._core.dask import take
-from ..._core.dense import interruptible
+from ..._core.dense import interruptible, mirrored
 from ..._core.memory import check_memory
 from ..._core.tiles import CACHE_ENTRIES, LANES, fold_rows, map_rows, sum_rows
 from ...kernels import Kernel
@@ -24,7 +25,6 @@ from ...linalg.cholesky import rpcholesky
 from ...linalg.operators import Gram, Operator
 from ...linalg.ritz import EPS
 from ...linalg.signs import signs
-from ..basis import TALL
 from ..landmarks import ROWS_EACH
 
 ARRAYS = LANES + 4  # number of m × m arrays: partial sums of products, a product for each thread, K and its factor
@@ -106,10 +106,10 @@ def _second_moment(k: Callable[[Array], Array], X: Array, p: Array, m: int) -> n
     def add(sums: tuple[np.ndarray], x: np.ndarray, p: np.ndarray) -> None:
         (M,) = sums
         F = k(in_float64(x)) * np.sqrt(p)[:, None]
-        M += F.T @ F
+        native.add_gram(M, F)
 
-    width = max(1, m // TALL, m**2 * CACHE_ENTRIES // MOST_PRODUCTS)
-    return fold_rows(add, lambda: (np.zeros((m, m)),), X, p, width=width)[0]
+    width = max(1, m, m**2 * CACHE_ENTRIES // MOST_PRODUCTS)
+    return mirrored(fold_rows(add, lambda: (np.zeros((m, m)),), X, p, width=width)[0])
 
 
 def _positive_part(K: np.ndarray, M: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, float]:
