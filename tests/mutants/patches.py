@@ -314,6 +314,13 @@ MUTANTS = [
         FRONT_DOOR,
     ),
     Mutant(
+        "landmarks always move to the means",
+        "rkhs/landmarks.py",
+        "> explained(z)) & (counts > 0)",
+        "> 0 * explained(z)) & (counts > 0)",
+        LANDMARKS,
+    ),
+    Mutant(
         "the diagonal of a half counts twice",
         "_core/dense.py",
         "upper + xp.triu(A, k=1).T",
