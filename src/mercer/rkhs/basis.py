@@ -173,7 +173,8 @@ class Basis:
         first, second, diagonal = fold_rows(add, start, *given, width=max(1, m))
         second = mirrored(second)
         if not turned:
-            first, second = self.R.T @ first, self.R.T @ second @ self.R
+            turn = lambda S: map_rows(lambda s: times_upper(s, self.R), S, width=m).T  # noqa: E731
+            first, second = self.R.T @ first, turn(turn(second))
         count = float(X.shape[0] if weights is None else _sum(weights))
         return Moments(self, count, first, second, float(diagonal[0]), int(X.shape[0]))
 
