@@ -108,7 +108,8 @@ enum {
     BAND = 512,               /* rows that use one packing of the columns, in the symmetric product */
     VECS = 3,                 /* of the columns of a block of a matrix product, which has ACCUMULATORS / VECS rows */
     DEPTH = 256,              /* terms of a sum that are added at a time: a strip of the factors stays in L1 … */
-    TALL = 192                /* … and so many rows of the first factor in L2 */
+    TALL = 192,               /* … so many rows of the first factor in L2 … */
+    WIDEST = 480              /* … and so many columns of the second factor beside them */
 };
 
 /* A matrix whose neighbours in a column and in a row are any number of elements apart. */
@@ -1272,21 +1273,24 @@ TARGET static void block_product(const REAL *a, const vec *b, Py_ssize_t k, real
 TARGET static int multiply_loop(const Strided *A, const Strided *B, real *out, Py_ssize_t down, int upper)
 {
     const Py_ssize_t m = A->rows, n = B->columns, k = A->columns, depth = least(DEPTH, k);
-    const Py_ssize_t wide = quotient_up(n, BROAD) * BROAD, tall = quotient_up(least(TALL, m), HIGH) * HIGH;
+    const Py_ssize_t broad = quotient_up(least(WIDEST, n), BROAD) * BROAD, tall = quotient_up(least(TALL, m), HIGH) * HIGH;
     const real *a = A->start, *b = B->start;
-    void *memory = malloc((wide + tall) * depth * sizeof(REAL) + 64);
+    void *memory = malloc((broad + tall) * depth * sizeof(REAL) + 64);
     if (!memory) return -1;
-    REAL *const right = (REAL *)(((uintptr_t)memory + 63) / 64 * 64), *const left = right + wide * depth;
-    for (Py_ssize_t l = 0; l < k; l += DEPTH) {
-        const Py_ssize_t terms = least(DEPTH, k - l);
-        gather(b + l * B->down, B->right, B->down, n, terms, BROAD, right);
-        for (Py_ssize_t top = 0; top < m; top += TALL) {
-            const Py_ssize_t rows = least(TALL, m - top);
-            gather(a + top * A->down + l * A->right, A->down, A->right, rows, terms, HIGH, left);
-            for (Py_ssize_t j = upper ? top / BROAD * BROAD : 0; j < n; j += BROAD)
-                for (Py_ssize_t i = 0; i < (upper ? least(rows, j + BROAD - top) : rows); i += HIGH)
-                    block_product(left + i * terms, (vec *)(right + j * terms), terms, out + (top + i) * down + j,
-                                  down, rows - i, n - j);
+    REAL *const right = (REAL *)(((uintptr_t)memory + 63) / 64 * 64), *const left = right + broad * depth;
+    for (Py_ssize_t first = 0; first < n; first += WIDEST) {
+        const Py_ssize_t columns = least(WIDEST, n - first), end = upper ? least(m, first + columns) : m;
+        for (Py_ssize_t l = 0; l < k; l += DEPTH) {
+            const Py_ssize_t terms = least(DEPTH, k - l);
+            gather(b + l * B->down + first * B->right, B->right, B->down, columns, terms, BROAD, right);
+            for (Py_ssize_t top = 0; top < end; top += TALL) {
+                const Py_ssize_t rows = least(TALL, end - top), below = upper ? top - first : 0;
+                gather(a + top * A->down + l * A->right, A->down, A->right, rows, terms, HIGH, left);
+                for (Py_ssize_t j = below > 0 ? below / BROAD * BROAD : 0; j < columns; j += BROAD)
+                    for (Py_ssize_t i = 0; i < (upper ? least(rows, j + BROAD - below) : rows); i += HIGH)
+                        block_product(left + i * terms, (vec *)(right + j * terms), terms,
+                                      out + (top + i) * down + first + j, down, rows - i, columns - j);
+            }
         }
     }
     free(memory);

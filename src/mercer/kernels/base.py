@@ -15,12 +15,13 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from .._core import arrays, native
 from .._core.arrays import Array, asarray_like, hstack, namespace
 from .._core.keywords import Keywords
-from .._core.tiles import in_threads
+from .._core.tiles import in_threads, slices
 from .width import resolve_gamma, resolve_lengthscale, unbound_gamma
 
 K = TypeVar("K", bound="Kernel")
 WIDE, WIDE_COLUMNS = 4, 4096  # least columns for each row, and in all, for products by blocks of columns
-BLOCK_COLUMNS, WIDE_ROWS = 256, 256  # columns of a block, and rows of a tile of the result
+BLOCK_COLUMNS, WIDE_ROWS = 64, 256  # columns of a block, and rows of a tile of the result
+MIRRORED_ROWS = 32
 MOST_SHOWN = 60  # characters of a cell in an error message
 MOST_FEATURES = 1000  # of an explicit map: with more, a kernel matrix is faster
 
@@ -470,7 +471,7 @@ def inner_products(X: np.ndarray, origin: np.ndarray | None = None) -> np.ndarra
         block = block[:, : columns - start]
         in_threads(partial(copy_rows, start), row_slices(G))
         in_threads(add_rows, row_slices(G))
-    for i in row_slices(G):
+    for i in slices(n, MIRRORED_ROWS):  # each copy of a part of G to another part makes a temporary array
         G[i.start :, i] = G[i, i.start :].T
     return G
 

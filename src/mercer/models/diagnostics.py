@@ -17,14 +17,14 @@ from ..kernels import Kernel
 from ..linalg.eigenpairs import Report
 
 LOOKED_AT = 300  # rows whose kernel matrix is inspected instead of the whole K
-CELLS = 2 * 10**6  # largest number of values in those rows: with many columns, fewer rows are used
+CELLS = 10**6  # largest number of values in those rows: with many columns, fewer rows are used
 SCALE_CELLS = 10**7  # largest number of values in the rows from which scales are estimated
 NARROW = 0.05  # K ≈ I if the median cosine between a row and its most similar row is smaller
 WIDE = 1e-6  # K ≈ 11ᵀ if 1 − cosine is smaller for 99 % of the pairs
 BULK = 0.99
 FLAT = 1.05  # K ≈ I if λ₁ is at most this many times the mean of all eigenvalues (a flat spectrum)
 MANY_ROWS = 1000  # with at least this many rows, duplicates are searched; scales are estimated from this number
-MANY_COLUMNS = 4096  # columns of a block, whose standard deviations are computed at once
+MANY_COLUMNS = 128  # columns of a block, whose standard deviations are computed at once: their copy stays small
 SOME_ROWS = 20  # smallest number of rows from which scales and entries of K are estimated
 COPIES = 0.5  # share of distinct rows below which a warning is given
 UNSCALED = 100  # in units of the standard deviation of the median column; columns of one unit differ by at most 10
