@@ -18,7 +18,7 @@ REPEATS = 7
 
 @dataclass(frozen=True)
 class Limits:
-    """GFLOP/s of a matrix product on all cores (BLAS or the C extension), ns of an exp on one, GB/s of reading memory."""
+    """GFLOP/s of a matrix product on all cores (BLAS, or ours if it is faster), ns of an exp on one, GB/s of reading."""
 
     gemm: float
     exp: float

@@ -35,36 +35,30 @@ THEMES = {
 WHY = {
     "exact-20000": "Four fifths of our time are four passes over the matrix, three of them in single precision, whose "
     "loops are near the limit of this processor's arithmetic. Tried without success: groups of four and of one vector "
-    "in the exponential, loops unrolled twice, factors of higher rank.",
+    "in the exponential, loops unrolled twice.",
     "exact-5000": "Half of the time is spent on the kernel values, half on the factor and the small matrices of the "
     "iteration, which grow more slowly with the rows. Times this short vary by a third from run to run: the table of "
     "growth has another one of the same fit.",
     "few-2000-q50": "Both run ARPACK on the stored matrix, and nearly all of the time are its products with single "
     "vectors. Ours adds a product with a random block, which finds pairs that a single starting vector misses.",
-    "given-5000": "More than half of the time is a Cholesky factor, which shows that a matrix of unknown origin has no "
-    "negative eigenvalues; scikit-learn looks only at the eigenvalues that it computes.",
-    "wide-2000": "Nine tenths of the memory are a copy of the rows, which scikit-learn keeps too. The rest is the "
-    "kernel matrix, and a block of columns in double precision.",
-    "exact-20000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
+    "wide-2000": "Nineteen of twenty parts of the memory are a copy of the rows, which scikit-learn keeps too, the "
+    "rest is the kernel matrix. What is more than theirs is a block of columns and a few rows that warnings look at.",
+    "exact-20000-gamma0.02": "As with γ = 1/d.",
+    "exact-20000-clusters": "As with one cluster.",
+    "exact-5000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
     "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
-    "(72 % for γ = 1/d). The solver needs ten passes instead of five. The targets are those of γ = 1/d.",
-    "exact-10000-d256": "Half of the time is the BLAS product of all distances in double precision, near the limit "
-    "of this processor; a sixth are seven passes over the stored tiles. Tried without success: products of split "
-    "numbers in single precision (three of them cost more), a factor of rank 1000, wider blocks.",
+    "(72 % for γ = 1/d). The solver needs nine passes instead of five, and half of the time is spent on small matrices.",
+    "exact-10000-d256": "A third of the time is the product of all distances in double precision, at the limit of this "
+    "processor, a third are seven passes over the stored tiles, and a tenth is the factor. Tried without success: "
+    "products of split numbers in single precision (three of them cost more), factors of other ranks, wider blocks.",
     "exact-20000-d256": "As with 10,000 rows.",
     "landmarks-20000-d3": "Both spend their time in products of n × m × m. In three columns 500 landmarks are nearly "
     "dependent, so every tile is orthonormalised before it is summed: a second such product, for an error that is a "
     "fraction of the peer's. Fewer landmarks would be sufficient.",
     "landmarks-covtype": "Two thirds of our time are the sums, a product of n × m × m that both need; a quarter is the "
     "choice of the landmarks, which the peer draws at random, at the cost of a larger error.",
-    "landmarks-20000": "Ten independent normal columns have no structure that a choice of rows could exploit: random "
-    "rows are as good as pivots, and k-means centres a little better. With structure (three columns, covtype) the "
-    "error of pivots is a fraction of that of random rows. Probabilities of the pivots that are multiplied by the mean "
-    "kernel value of a row make the error here smaller than that of random rows, but the part outside the span on "
-    "covtype twice as large: not taken.",
     "landmarks-1000000": "Our time is the product of n × m × m that the moments need, half of which is computed, and "
-    "the kernel values. The peer computes about four times as many products, at the same speed: a higher ratio would "
-    "need single precision.",
+    "the kernel values.",
     "landmarks-1000000-float32": "As with float64 rows: both compute in single precision.",
     "landmarks-20000-float32": "As with float64 rows. The choice of the landmarks and the decomposition, about half of "
     "our time, do not gain from single precision.",

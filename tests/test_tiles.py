@@ -1,5 +1,9 @@
 """Laws of streaming over rows: the tiles, the threads and what happened before do not matter."""
 
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +12,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mercer._core.tiles import map_rows, sum_rows, symmetric_matrix, symmetric_rows
+from mercer._core import cpus
+from mercer._core.tiles import in_threads, map_rows, sum_rows, symmetric_matrix, symmetric_rows
 from mercer.testing import tile_height
 
 N, D, P = 61, 4, 3
@@ -183,3 +188,60 @@ def test_no_columns(X):
     with tile_height(7, N):
         assert map_rows(lambda x: x[:, :0], X, width=0).shape == (N, 0)
         assert symmetric_rows(pairs(X), np.empty((N, 0))).shape == (N, 0)
+
+
+several = pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs Linux and two processors"
+)
+
+
+@several
+def test_threads_run_on_other_processors_than_the_caller():
+    """Also after the caller has moved; the processors that the caller may use stay as they are."""
+    allowed = os.sched_getaffinity(0)
+    with threadpool_limits(2, user_api="blas"):
+        in_threads(list, range(100))  # the first work starts the threads
+        for cpu in sorted(allowed)[:2]:
+            os.sched_setaffinity(0, {cpu})
+            os.sched_setaffinity(0, allowed)
+            assert sum(map(sum, in_threads(list, range(100)))) == sum(range(100))
+            assert cpus._threads
+            callers = cpus._last[1]
+            assert all(os.sched_getaffinity(thread) == allowed - {callers} for thread in cpus._threads)
+    assert os.sched_getaffinity(0) == allowed
+
+
+@several
+def test_threads_that_have_ended_are_no_error(monkeypatch):
+    monkeypatch.setattr(cpus, "_threads", [2**22 - 1])
+    monkeypatch.setattr(cpus, "_last", None)
+    cpus.keep_apart()
+    assert cpus._last[0] == 1
+
+
+def test_without_linux_threads_stay_where_they_are(monkeypatch):
+    monkeypatch.setattr(cpus, "_processor", None)
+    monkeypatch.setattr(cpus, "_last", None)
+    cpus.keep_apart()
+    assert cpus._last is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+def test_a_forked_process_starts_threads_of_its_own():
+    script = """
+        import os, warnings
+        import numpy as np
+        from mercer._core import cpus
+        from mercer._core.tiles import sum_rows
+        X = np.ones((5000, 100))
+        total = lambda: float(sum_rows(lambda x: x.sum(axis=0), X, width=1000).sum())
+        assert total() == 5e5
+        warnings.simplefilter("ignore")  # of threads in a process that forks
+        child = os.fork()
+        if child == 0:
+            fine = not cpus._threads and total() == 5e5
+            os._exit(0 if fine else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert total() == 5e5
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)

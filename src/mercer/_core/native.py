@@ -179,13 +179,12 @@ def _near(kernel: Any, X: np.ndarray) -> tuple[tuple[int, float, float], np.ndar
     return (NEAR, 0.0, 0.0), np.column_stack([points, -norms.astype(X.dtype)])
 
 
-def rounded(kernel: Any, X: Array) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Return the function that stores a tile of k(X, X) as 32-bit integers, or None if values are not from 0 to 1."""
+def rounded(kernel: Any, X: Array) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Return the function that writes a tile of k(X, X) to 32-bit integers, or None if values are not from 0 to 1."""
     if not _supports(kernel, X):
         return None
 
-    def store(tile: np.ndarray) -> np.ndarray:
-        out = np.empty(tile.shape, np.int32)
+    def store(tile: np.ndarray, out: np.ndarray) -> np.ndarray:
         _native.rounded(np.ascontiguousarray(tile), out)
         return out
 

@@ -29,7 +29,16 @@ from .._core.arrays import (
     zeros,
 )
 from .._core.dense import mirrored
-from .._core.tiles import fold_rows, for_rows, map_rows, sum_rows, sum_shares, symmetric_matrix, symmetric_rows
+from .._core.tiles import (
+    fold_rows,
+    for_rows,
+    map_rows,
+    sum_rows,
+    sum_shares,
+    symmetric_matrix,
+    symmetric_rows,
+    upper_tiles,
+)
 from ..kernels import Kernel
 from ..kernels.base import is_wide
 
@@ -252,7 +261,18 @@ class Kept:
         store = native.rounded(self.kernel, self.X)
         if store is None:
             return symmetric_rows(pairs, V, self.tiles)
-        return symmetric_rows(lambda i, j: store(pairs(i, j)), V / native.ONE, self.tiles, native.stored_products)
+        room = {} if self.tiles else _room(V)
+        f = lambda i, j: store(pairs(i, j), room[i.start, j.start])  # noqa: E731
+        return symmetric_rows(f, V / native.ONE, self.tiles, native.stored_products)
+
+
+def _room(V: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
+    """Return arrays for tiles of integers, all in one: the system provides large arrays in large pages, and faster."""
+    tiles = upper_tiles(len(V), V)
+    shapes = [(i.stop - i.start, j.stop - j.start) for i, j in tiles]
+    ends = np.cumsum([h * w for h, w in shapes])
+    parts = np.split(np.empty(ends[-1], np.int32), ends[:-1])
+    return {(i.start, j.start): part.reshape(shape) for (i, j), part, shape in zip(tiles, parts, shapes, strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
