@@ -18,7 +18,7 @@ REPEATS = 7
 
 @dataclass(frozen=True)
 class Limits:
-    """GFLOP/s of a matrix product on all cores (BLAS, or ours if it is faster), ns of an exp on one, GB/s of reading."""
+    """GFLOP/s of a matrix product on all cores (BLAS, or ours if it is faster), ns of an exp on one, GB/s read."""
 
     gemm: float
     exp: float

@@ -47,7 +47,7 @@ WHY = {
     "exact-20000-clusters": "As with one cluster.",
     "exact-5000-gamma0.5": "With such a narrow kernel the rows are nearly orthogonal: for 5000 rows ten components "
     "explain 4 % of the variance, and the factor that initialises and preconditions the iteration 7 % of the trace "
-    "(72 % for γ = 1/d). The solver needs nine passes instead of five, and half of the time is spent on small matrices.",
+    "(72 % for γ = 1/d). The solver needs nine passes instead of five, and half of its time goes to small matrices.",
     "exact-10000-d256": "A third of the time is the product of all distances in double precision, at the limit of this "
     "processor, a third are seven passes over the stored tiles, and a tenth is the factor. Tried without success: "
     "products of split numbers in single precision (three of them cost more), factors of other ranks, wider blocks.",
