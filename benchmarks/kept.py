@@ -1,10 +1,11 @@
 """The results of a run in a file, from which the page and its chart can be made again without measuring."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from cases import CASES
+from cases import CASES, SIMD
 from limits import Limits
 from measure import Figures, Result
 
@@ -13,7 +14,8 @@ FILE = Path(__file__).parent / "results" / "run.json"
 
 def write(results, facts, limits, path=FILE):
     """Store results, the facts about the run and the limits of its machine."""
-    content = {"facts": facts, "limits": asdict(limits), "results": {r.case.name: _stored(r) for r in results}}
+    stored = {result.case.name: _stored(result) for result in results}
+    content = {"facts": facts, "simd": SIMD, "limits": asdict(limits), "results": stored}
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -21,6 +23,8 @@ def write(results, facts, limits, path=FILE):
 def read(path=FILE):
     """Return the stored results of the cases that still exist, the facts and the limits."""
     content = json.loads(path.read_text(encoding="utf-8"))
+    if content["simd"] != SIMD:  # the targets are others
+        sys.exit(f"These results were measured with {content['simd']}: set MERCER_SIMD, where the processor has it.")
     stored = content["results"]
     found = [_result(case, stored[case.name]) for case in CASES if case.name in stored]
     return found, content["facts"], Limits(**content["limits"])
