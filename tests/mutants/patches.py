@@ -318,7 +318,7 @@ MUTANTS = [
         "rkhs/landmarks.py",
         "> explained(z)) & (counts > 0)",
         "> 0 * explained(z)) & (counts > 0)",
-        LANDMARKS,
+        ("tests/test_landmarks.py::test_landmarks_move_to_the_means_of_their_rows_where_these_explain_more",),
     ),
     Mutant(
         "the diagonal of a half counts twice",
