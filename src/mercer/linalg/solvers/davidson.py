@@ -13,7 +13,7 @@ from ..ritz import TINY, Ritz, norms, orthonormal, polished, projection, rayleig
 
 EXTRA = 5  # vectors in addition to q: they separate the q pairs from the next eigenvalues
 FEWEST = 12  # vectors to multiply by: fewer take as long
-RANK = (60, 250)  # limits of the rank of the factor: n/40 between them, and at least 4 for each component
+RANK = (60, 200)  # limits of the rank of the factor: n/40 between them, and at least 4 for each component
 MOST_BLOCKS = 8  # the basis may have this many times the columns of its first block, then it is restarted …
 ROOM = 2 * 10**6  # … or this many entries, if there are few rows
 NEARNESS = 0.02  # relative to θ: a pole closer than this to θ belongs to a vector that is already in the basis
